@@ -160,7 +160,8 @@ func TestCheckBulk_NamesWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	// The limit may have become known, or smaller, after the bulk was made: smaller bulks are possible.
+	// If the bulk is larger than the cluster's limit, the error is TooMany, because smaller bulks are possible: the
+	// limit may have become known, or smaller, only after the bulk was made.
 	good.N = 11
 	if err := adapters.CheckBulk(good, caps); !adapters.IsTooMany(err) || !adapters.IsNotStarted(err) ||
 		!strings.Contains(err.Error(), "10 at once") {

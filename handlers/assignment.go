@@ -11,7 +11,7 @@ import (
 )
 
 // Assigned returns the assignment for the wrapper of a local job's next attempt. It is used for the work step; the
-// engine makes the assignments of merges.
+// engine makes the assignments of merges. It returns the error of [CommandOf].
 func Assigned(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	cmd, err := CommandOf(h, spec, l)
 	if err != nil {

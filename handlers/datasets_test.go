@@ -90,7 +90,7 @@ func TestSplitOf(t *testing.T) {
 	}
 }
 
-// JEDI's jobs fit into the wall time and the disk that the job file requests.
+// The splitter JEDI cuts jobs that fit into the wall time and the disk space that the job file requests.
 func TestInline_JEDIJobsFitWhatIsAskedFor(t *testing.T) {
 	count := func(r jjm.Request) int64 {
 		d := jjm.DatasetInput{Name: "raw"}

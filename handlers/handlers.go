@@ -30,9 +30,10 @@ type Handler interface {
 	// Check must be quick and do no I/O except site.Open.
 	Check(spec *jjm.Spec, site Site) jjm.Problems
 	// Split returns how the work is cut: the splitter, its parameters, the work, and the reasons. It is called only with a
-	// spec that Check accepted.
+	// spec that Check accepted. An error means that the work cannot be cut.
 	Split(spec *jjm.Spec, site Site) (Cutting, error)
-	// Command returns the command line of a part. The daemon calls it at submission.
+	// Command returns the command line of the part that the local job processes. The daemon calls it at submission. An
+	// error means that there is no command for the part.
 	Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Inputs returns the files for the sandbox of a grid job: the inputs in its job file, the file only_from if the job
-// file names one, and the files that the type adds.
+// file names one, and the files that the type adds. It returns the error of [Added].
 func Inputs(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	inputs := spec.Inputs
 	if from := spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool {
@@ -26,7 +26,8 @@ func Inputs(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	return append(inputs[:len(inputs):len(inputs)], added...), nil
 }
 
-// Added returns the files that the type adds to the sandbox of a grid job, with their names there.
+// Added returns the files that the type adds to the sandbox of a grid job, with their names there. It returns the error
+// of the type, or an error of kind Invalid if the type adds a URL with a mistake.
 func Added(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	p, ok := h.(Preparer)
 	if !ok {

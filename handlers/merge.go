@@ -137,7 +137,7 @@ func mergeTemplate(m *jjm.Merge) (CommandTemplate, jjm.Problems) {
 }
 
 // MergeCommand returns the command line of a part of the merge step. The input of the part contains the paths of the
-// files to merge.
+// files to merge. The error contains the mistakes in the words of the merge command.
 func MergeCommand(m *jjm.Merge, job *jjm.LocalJob) (Command, error) {
 	out := Command{Outputs: []string{m.Output}}
 	if m.Concat {

@@ -14,7 +14,7 @@ import (
 type OwnWork struct {
 	by     string
 	params split.Params
-	// streams are the placeholders for streams of files.
+	// streams are the placeholders that the job file's streams of files add.
 	streams []string
 }
 
@@ -73,7 +73,8 @@ func (w OwnWork) work() split.Work {
 }
 
 // Command returns the command line of a part. The part's arguments replace {args}. If the words do not contain that
-// placeholder, the arguments replace all words after the first, or, with append = true, follow the words.
+// placeholder, the arguments replace all words after the first, or, with append = true, follow the words. The error
+// contains the mistakes in the words or in the part's settings.
 func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (Command, error) {
 	fields, err := settingsOf(job)
 	if err != nil {
@@ -84,7 +85,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 	if fields.Args != nil {
 		own, values["args"] = true, fields.Args
 	}
-	last := own && !slices.Contains(words, "{args}") // the arguments follow the command
+	last := own && !slices.Contains(words, "{args}") // the arguments come after the words
 	if last && !w.params.Append && len(words) > 1 {
 		words = words[:1]
 	}
@@ -93,7 +94,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 		return Command{}, problems.Err()
 	}
 	if last {
-		t.append = []string{"args"} // even if the command has other placeholders
+		t.append = []string{"args"} // also if the words have other placeholders
 	}
 	return Command{Argv: t.Expand(values), Env: fields.Env}, nil
 }

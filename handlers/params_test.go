@@ -98,7 +98,7 @@ func TestParamsOf_WordsTheTags(t *testing.T) {
 	}
 }
 
-// The list of keys that are easily misplaced must equal the keys of the job file.
+// specKeys, the list of keys that users easily put into the wrong table, must contain the keys of the job file.
 func TestSpecKeys_AreThoseOfTheSpec(t *testing.T) {
 	one := 1
 	full := jjm.Spec{Type: "t", Name: "n", Key: "k", KeyReuse: true, AutoResubmit: true, KeepGoing: true, AutoKill: &one,

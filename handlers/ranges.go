@@ -56,7 +56,7 @@ func withRanges(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	if spec.OnlyFrom == "" {
 		return spec, nil, nil
 	}
-	reads := spec.Master() != nil // not from the description, which is missing if the program is missing
+	reads := spec.Master() != nil // the description may be missing, so it is not used here
 	if reads && (spec.Split == nil || spec.Split.By != split.Pieces) {
 		return nil, nil, jjm.Errorf(jjm.Invalid, "for files it lists pieces: want by = %q in [split]", split.Pieces)
 	}
@@ -73,7 +73,8 @@ func withRanges(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 }
 
 // ReadRanges reads a list of ranges through the site: FIRST COUNT on each line, or FIRST COUNT LFN if files is set. The
-// splitter checks whether the ranges are plausible.
+// splitter checks whether the ranges are plausible. The error is of kind Invalid if the file cannot be read, has a line
+// of another form, has no ranges, or has more than MaxRanges ranges.
 func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error) {
 	if s.Open == nil {
 		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here", path)

@@ -49,7 +49,8 @@ func TestReadRanges(t *testing.T) {
 	}
 }
 
-// A list of ranges and the same ranges in the job file are cut in the same way. An error in the list names the list.
+// If a file lists ranges, the work is cut in the same way as if the job file contained these ranges. An error in the
+// file names the file.
 func TestSplitBy_AListEqualsRangesInTheJobFile(t *testing.T) {
 	h := plainType{}
 	site := lists(map[string]string{"list": "2 3\n8 1\n", "backwards": "8 1\n2 3\n"})

@@ -9,7 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Exit codes mean nothing for a job that reports by its log. Ready refuses the key instead of ignoring it.
+// The key on_exit has no meaning for a job that reports by its GBS log file. Ready refuses the key instead of ignoring
+// it.
 func TestReady_RefusesExitCodesOfAJobThatReportsByItsLog(t *testing.T) {
 	spec := jjm.Spec{Type: "montecarlo", Retry: jjm.Retries{OnExit: []int{75}},
 		Params: map[string]any{"command": []string{"mc"}, "events": 10}}

@@ -21,7 +21,7 @@ const (
 // ReadRows reads a file of rows through the site: one row on each line, with words separated by blanks. Double quotes
 // keep blanks in a word, and within quotes a backslash escapes the next character. Empty lines and lines that start
 // with # are ignored. ReadRows returns at most limit+1 rows: the extra row shows the caller that the file exceeds the
-// limit.
+// limit. The error is of kind Invalid if the file cannot be read, is too large, or has a bad line.
 func (s Site) ReadRows(path string, limit int) (rows [][]string, err error) {
 	if s.Open == nil {
 		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here: write the rows in the job file", path)

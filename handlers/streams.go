@@ -21,7 +21,7 @@ func Streams(spec *jjm.Spec) []string {
 }
 
 // CommandOf returns the command of a local job, with the values of its job file's streams, and with the outputs that
-// templates name.
+// templates name. It returns the error of the type's method Command.
 func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	job := *l
 	job.Part.Streams = stream.Of(spec, l)
@@ -43,8 +43,9 @@ func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	return cmd, nil
 }
 
-// CommandForeseen returns the command that a local job will probably have, for a preview. It is CommandOf for the local
-// job at position place of its step, counted from 0; the names of outputs follow from this position.
+// CommandForeseen returns the command that a local job will probably have, for a preview, or the error of [CommandOf].
+// It assumes that the local job is at position place of its step, counted from 0; the names of outputs follow from this
+// position.
 func CommandForeseen(h Handler, spec *jjm.Spec, part *jjm.Part, place int) (Command, error) {
 	l := jjm.LocalJob{ID: jjm.LocalID{N: int32(place)}, Part: *part}
 	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, place)

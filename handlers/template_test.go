@@ -23,7 +23,7 @@ func rowJob() *jjm.LocalJob {
 
 func TestCommand_Expands(t *testing.T) {
 	tests := map[string]struct {
-		words string // separated by |
+		words string // the words of the command, separated by |
 		job   *jjm.LocalJob
 		want  string
 	}{
@@ -59,8 +59,8 @@ func TestCommand_Expands(t *testing.T) {
 	}
 }
 
-// A stream becomes one word for each of its files; within a word, its files are joined by commas. JEDI's own
-// placeholders mean the same as the corresponding placeholders of jjm.
+// A word that is only the placeholder of a stream becomes one word for each file of the stream. Inside a longer word,
+// the files are joined by commas. JEDI's own placeholders mean the same as the corresponding placeholders of jjm.
 func TestCommand_ExpandsStreams(t *testing.T) {
 	spec := &jjm.Spec{Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "IN"},
 		{Name: "mb", Secondary: true, Stream: "MB"}, {Name: "none", Secondary: true, Stream: "NONE"},
@@ -91,7 +91,7 @@ func TestCommand_ExpandsStreams(t *testing.T) {
 			t.Errorf("%s: %v", word, problems)
 		}
 	}
-	made := eventJob() // parts without files may have a sequence number too
+	made := eventJob() // a part without files may also have a sequence number
 	made.Part.Input = &jjm.PartInput{More: &jjm.PartMore{Sequence: 8}}
 	tmpl, problems := ParseCommand("command", []string{"run", "${SEQNUMBER}"}, jjm.UnitEvent, Streams(spec)...)
 	if got := tmpl.Expand(PartValues(made, 0)); problems != nil || !slices.Equal(got, []string{"run", "8"}) {

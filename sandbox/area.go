@@ -49,7 +49,8 @@ type Area struct {
 }
 
 // OpenArea opens the area below an absolute path. It creates the folder with mode 0700 if it is missing. The folder
-// above must exist: if that folder is not mounted, nothing is created in its place.
+// above must exist: if that folder is not mounted, nothing is created in its place. The error is of kind Invalid if the
+// path is not absolute.
 func OpenArea(root string) (*Area, error) {
 	if !filepath.IsAbs(root) {
 		return nil, jjm.Errorf(jjm.Invalid, "sandbox: work area %q: want an absolute path", root)

@@ -90,7 +90,8 @@ func TestOpenArea_MakesTheRootForItsOwnerOnly(t *testing.T) {
 	again.Close()
 }
 
-// The folder of all areas may be unmounted. A folder made in its place would hide that.
+// The folder of all areas may be missing because its file system is not mounted. OpenArea must not make the folder,
+// because this would hide the missing file system.
 func TestOpenArea_MakesNothingInThePlaceOfAFolderThatIsGone(t *testing.T) {
 	work := filepath.Join(t.TempDir(), "work")
 	_, err := OpenArea(filepath.Join(work, "alice"))
@@ -100,7 +101,8 @@ func TestOpenArea_MakesNothingInThePlaceOfAFolderThatIsGone(t *testing.T) {
 	}
 }
 
-// MakeAttempt creates the folder in the area that was opened. The area's path may lead to another folder by now.
+// MakeAttempt makes the folder of an attempt in the area that was opened, even if the path of the area has been moved
+// or leads to another folder by then.
 func TestMakeAttempt_MakesNothingInThePlaceOfAnAreaThatIsGone(t *testing.T) {
 	a := newArea(t)
 	moved := a.Root() + ".away"

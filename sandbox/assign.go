@@ -80,7 +80,7 @@ func (s *Assignment) Rough() int {
 		}
 		rough += 64 * (len(in.Events) + len(in.Lumis))
 		if in.More != nil {
-			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // the longest LFNs
+			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // 4096 bytes is the longest LFN
 		}
 	}
 	for _, files := range s.Part.Streams {
@@ -165,7 +165,8 @@ func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err err
 	return head, buf.Bytes(), nil
 }
 
-// ReadAssignment returns the assignment of one position without reading the other assignments.
+// ReadAssignment returns the assignment of one position without reading the other assignments. The error is of kind
+// Invalid if the tag or the position is invalid, or if the assign file is damaged.
 func (a *Area) ReadAssignment(tag jjm.Tag, pos int32) (Assignment, error) {
 	if err := checkTag(tag); err != nil {
 		return Assignment{}, err

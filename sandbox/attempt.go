@@ -69,7 +69,7 @@ func (a *Area) ReadGLF(id jjm.AttemptID) (text string, ok bool, err error) {
 	return text, err == nil, a.wrap(err, "read %s/%s", AttemptDir(id), GLFName)
 }
 
-// HeadTail returns at most limit bytes of a text: the whole text, or its first line (cut at a quarter of the limit) and
+// HeadTail returns at most limit bytes of a file: the whole text, or its first line (cut at a quarter of the limit) and
 // as many whole lines from its end as fit.
 func HeadTail(f *os.File, limit int64) (string, error) {
 	info, err := f.Stat()

@@ -68,7 +68,8 @@ func TestClaim_MayBeRepeatedByItsWinner(t *testing.T) {
 	}
 }
 
-// forgetful is an FS whose Link returns an error, like a network file system that loses the server's reply.
+// forgetful is a file system whose Link always returns an error, like a network file system that loses the server's
+// answer.
 type forgetful struct {
 	FS
 	linked bool // whether Link creates the link before it returns the error

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 )
 
@@ -72,7 +73,7 @@ func TestCredential_OnlyANewerOneReplacesIt(t *testing.T) {
 			h := jjm.HandleOf(1, "k")
 			put := func(text string, want bool) {
 				t.Helper()
-				got, err := a.PutCredential(h, jjm.Credential{Kind: c.kind, Secret: jjm.Secret(text)})
+				got, err := a.PutCredential(h, credential.Parse(jjm.Credential{Kind: c.kind, Secret: jjm.Secret(text)}))
 				if err != nil || got != want {
 					t.Errorf("stored %v, %v; want %v", got, err, want)
 				}
@@ -108,26 +109,15 @@ func TestCredential_OnlyUnderAHandle(t *testing.T) {
 	}
 	defer a.Close()
 	for _, h := range []jjm.Handle{"", "..", "../../x", "17"} {
-		if _, err := a.PutCredential(h, jjm.Credential{Kind: jjm.ProxyKind, Secret: "x"}); err == nil {
+		if _, err := a.PutCredential(h, credential.Parse(jjm.Credential{Kind: jjm.ProxyKind, Secret: "x"})); err == nil {
 			t.Errorf("%q passed", h)
 		}
 		if err := a.RemoveCredentials(h); err == nil {
 			t.Errorf("%q was removed", h)
 		}
 	}
-	if _, err := a.PutCredential(jjm.HandleOf(1, "k"), jjm.Credential{Kind: "../x", Secret: "x"}); err == nil {
+	path := credential.Parse(jjm.Credential{Kind: "../x", Secret: "x"})
+	if _, err := a.PutCredential(jjm.HandleOf(1, "k"), path); err == nil {
 		t.Error("a kind that is a path passed")
 	}
-}
-
-func FuzzExpiry(f *testing.F) {
-	f.Add("token", token(`{"exp":1e300}`))
-	f.Add("token", token(`{"exp":-1}`))
-	f.Add("token", "a.b.c")
-	f.Add("proxy", "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n")
-	f.Fuzz(func(t *testing.T, kind, secret string) {
-		if end, known := Expiry(kind, secret); known && end.IsZero() && kind == "token" {
-			t.Error("known to end at no time")
-		}
-	})
 }

@@ -47,4 +47,8 @@
 //
 // Concurrency. All methods may be called from many goroutines and processes, on one or several machines
 // that share the file system.
+//
+// Errors. Every method may return an error of the file system, which the comments do not repeat. Such an error is of
+// kind jjm.Gone if a file does not exist, jjm.Denied if a permission is missing, and jjm.Busy if a retry can help (a
+// full disk, an exceeded quota, an error of a network file system).
 package sandbox

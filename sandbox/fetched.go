@@ -38,7 +38,7 @@ func (a *Area) FetchedSize(grid jjm.GridID, url string) (size int64, there bool,
 	return info.Size(), info.Mode().IsRegular(), nil
 }
 
-// OpenFetched opens a fetched input.
+// OpenFetched opens a fetched input. It returns an error if the file does not exist or is not regular.
 func (a *Area) OpenFetched(grid jjm.GridID, url string) (io.ReadCloser, error) {
 	f, _, err := a.openRegular(Fetched(grid, url))
 	if err != nil {

@@ -24,8 +24,8 @@ func madeFile(t *testing.T, a *Area, n int32, text string) Given {
 	return Given{Link: "out." + text, Path: path, Size: int64(len(text))}
 }
 
-// The files of positions are transferred to an area that does not see the first area, and get the same paths there. A
-// missing file is left out.
+// Files that local jobs made are transferred to an area that cannot see the first area, and get the same paths there.
+// The files of each position are transferred separately. A missing file is left out.
 func TestGiven_TravelsByPosition(t *testing.T) {
 	a, b := newArea(t), newArea(t)
 	if folder, err := a.GivenFolder(tag); folder != "" || err != nil {
@@ -33,7 +33,7 @@ func TestGiven_TravelsByPosition(t *testing.T) {
 	}
 	gone := Given{Link: "gone", Path: "jobs/16/0xxx/9/attempt.0/work/out", Size: 1}
 	as := []Assignment{{Given: []Given{madeFile(t, a, 0, "x"), gone, madeFile(t, a, 1, "yy")}}, {}}
-	for range 2 { // the second time as after a crash
+	for range 2 { // the second call is as after a crash
 		if err := a.LinkGiven(tag, as); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestGiven_TravelsByPosition(t *testing.T) {
 	mustNot(t, "LinkGiven", a.LinkGiven("../x", as), jjm.Invalid)
 }
 
-// MoveIn changes the paths of the files, and leaves all other words unchanged.
+// MoveIn changes the paths of given files in a command, and leaves all other words unchanged.
 func TestMoveIn_ChangesThePathsAlone(t *testing.T) {
 	s := Assignment{In: "/w/in", Argv: []string{"run", "/w/in/a", "x=/w/in/b,/w/in/c", "/w/inside", "/w/in"},
 		Env: map[string]string{"F": "/w/in/a", "G": "g"}, Analyse: []string{"/w/in/a"},

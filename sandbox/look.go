@@ -34,7 +34,8 @@ func (a *Area) Bulks() ([]jjm.Tag, error) {
 	return tags, nil
 }
 
-// OpenPacked opens a file of a package by its name in the job's directory.
+// OpenPacked opens a file of a package by its name in the job's directory. The error is of kind Invalid if a name is
+// not a valid path.
 func (a *Area) OpenPacked(pkg, name string) (io.ReadCloser, error) {
 	if !fs.ValidPath(pkg) || !fs.ValidPath(name) {
 		return nil, jjm.Errorf(jjm.Invalid, "sandbox: file %.100q of package %.80q: bad name", name, pkg)

@@ -44,7 +44,8 @@ func TestPutResult_KeepsAllOutputs(t *testing.T) {
 	done(t, a.PutResult(*got)) // as TakeParcel does
 }
 
-// A job can change the file with the list. ReadResult then returns an error with the reason, and never blocks.
+// A job can change the file with the list of outputs. ReadResult then returns an error with the reason, and never
+// blocks.
 func TestReadResult_WithADamagedListOfOutputsIsNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(list string) error
@@ -79,7 +80,7 @@ func TestReadResult_WithADamagedListOfOutputsIsNone(t *testing.T) {
 	}
 }
 
-// done ends the test at an error.
+// done ends the test if err is not nil.
 func done(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

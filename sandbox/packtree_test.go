@@ -13,8 +13,8 @@ import (
 	"jjm/internal/sys/tree"
 )
 
-// treeOf returns an open function whose stream has these entries, like a stream from a helper process that its account
-// has manipulated.
+// treeOf returns a function that opens a folder with the given entries, as a manipulated helper process of an account
+// may send it. bytesSaid is the size that the helper announces.
 func treeOf(t *testing.T, bytesSaid int64, heads ...tar.Header) func(string) (io.ReadCloser, error) {
 	t.Helper()
 	var b bytes.Buffer

@@ -94,7 +94,7 @@ func TestTakeParcel_AnythingHostileIsRefused(t *testing.T) {
 
 func TestTakeParcel_ATruncatedOneHasNoResult(t *testing.T) {
 	whole := tarOf(t, entry{name: "attempt/work/a.root", text: "hello"}, goodResult(t))
-	end := len(whole) - 1024 // without the two blocks of zeros that end a tar
+	end := len(whole) - 1024 // cuts off the two blocks of zeros at the end of a tar
 	for cut := 0; cut < end; cut += 7 {
 		a := newBulk(t, 2)
 		put(t, a, parcelOf(tag, 0), string(whole[:cut]))

@@ -14,7 +14,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// opened records the names of opened files. Listing a folder needs no name.
+// opened is an FS that records the names of the files that are opened through it. It is remote, so that all files are
+// opened through it.
 type opened struct {
 	FS
 	names []string
@@ -27,7 +28,8 @@ func (o *opened) OpenFile(name string, flag int, perm os.FileMode) (*os.File, er
 	return o.FS.OpenFile(name, flag, perm)
 }
 
-// flooded returns a bulk of ten positions whose folders contain many names without a position.
+// flooded returns an area with a bulk of ten positions, and its FS. The folders of the bulk contain strange files
+// without a position; strange is their number.
 func flooded(t *testing.T, strange int) (*Area, *opened) {
 	t.Helper()
 	a := newBulk(t, 10)

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A package is removed with the last grid job that uses it. Unfinished packages stay.
+// A package is removed together with the last grid job that uses it. Unfinished packages are not removed.
 func TestRemovePackages_GoWithTheirLastUser(t *testing.T) {
 	a := newArea(t)
 	for grid, pkg := range map[jjm.GridID]string{1: "aa", 2: "bb", 3: "aa", 4: ""} {
@@ -54,7 +54,7 @@ func TestRemovePackages_GoWithTheirLastUser(t *testing.T) {
 	check(tmpPrefix + "x")
 }
 
-// As long as it is unknown which package a grid job uses, no package is removed.
+// If a file that says which package a grid job uses cannot be read, no package is removed.
 func TestRemovePackages_StopsAtAFileThatCannotBeRead(t *testing.T) {
 	a := newArea(t)
 	put(t, a, "packages/aa/run.sh", "x")

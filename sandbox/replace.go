@@ -17,9 +17,9 @@ const tmpPrefix = ".tmp-"
 type durability uint8
 
 const (
-	quick     durability = iota // no part of the file
-	syncFile                    // the content, if the name survives
-	syncNamed                   // the content and the name
+	quick     durability = iota // no part of the file survives for certain
+	syncFile                    // the content survives, if the name survives
+	syncNamed                   // the content and the name survive
 )
 
 // writeBuffer is the size of buffers for files of some hundred kilobytes.

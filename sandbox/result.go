@@ -96,7 +96,7 @@ func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*j
 		r, err := a.readResult(dir, name, tag, pos)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-		case jjm.KindOf(err) == jjm.Busy: // the account's helper does not answer, the file may be good
+		case jjm.KindOf(err) == jjm.Busy: // the account's helper does not answer; the file may be good
 			return pos, problems, a.wrap(err, "read result %s of bulk %s", name, tag)
 		case err != nil && len(problems) < maxProblems:
 			problems = append(problems, jjm.Problem{Where: where, Field: name, Text: err.Error()})
@@ -110,7 +110,8 @@ func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*j
 // maxProblems is the largest number of bad files in a folder that one look reports.
 const maxProblems = 10
 
-// ReadResult returns the result of one position, nil if there is none.
+// ReadResult returns the result of one position, nil if there is none. It returns an error if the file is not a valid
+// result of this position.
 func (a *Area) ReadResult(tag jjm.Tag, pos int32) (*jjm.Result, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err

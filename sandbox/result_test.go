@@ -24,7 +24,7 @@ func resultAt(pos int32) jjm.Result {
 		Outputs: []jjm.Output{{Name: "work/a.root", Bytes: 5, SHA256: strings.Repeat("0", 64)}}}
 }
 
-// resultsOf returns all results of a bulk of a thousand positions.
+// resultsOf returns all results of a bulk of a thousand positions, except the skipped positions, and the problems.
 func resultsOf(a *Area, tag jjm.Tag, skip func(int32) bool) (rs []jjm.Result, problems []jjm.Problem, err error) {
 	next, problems, err := a.Results(context.Background(), tag, Look{N: 1000, Skip: skip}, func(r *jjm.Result) bool {
 		rs = append(rs, *r)
@@ -231,8 +231,8 @@ func TestPutProgress_RefusesWhatWouldNotBeReadBack(t *testing.T) {
 	}
 }
 
-// If an application returns to an earlier phase, that phase becomes its last phase again, even within one tick. A clock
-// that is behind has no effect, and the number of phases is limited.
+// If an application returns to an earlier phase, that phase becomes its last phase again, even if both reports have the
+// same time. A clock that was set back has no effect, and the number of stored phases is limited.
 func TestPutProgress_KeepsEveryPhase(t *testing.T) {
 	a := newBulk(t, 1)
 	say := func(phase string, done int64, at jjm.Time) error {
@@ -261,7 +261,8 @@ func TestPutProgress_KeepsEveryPhase(t *testing.T) {
 	}
 }
 
-// Phases that no wrapper reports are removed from a result; the result itself is valid.
+// A result may list phases that no wrapper reports. These phases are removed from the result, which is otherwise
+// accepted.
 func TestResult_WithStrangePhasesCounts(t *testing.T) {
 	a := newBulk(t, 1)
 	r := jjm.Result{Version: 1, Tag: tag, Phases: []jjm.AppPhase{{Progress: jjm.Progress{Phase: "two words"}}}}

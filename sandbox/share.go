@@ -22,7 +22,7 @@ func (a *Area) Share(name string, uids ...int) error {
 	if err := a.grant(name, false, acl.Read, uids); err != nil {
 		return a.wrap(err, "let others read %s", name)
 	}
-	for dir := name; dir != "."; { // after the file, which is unreachable until then
+	for dir := name; dir != "."; { // the folders come last, so that the file is unreachable until then
 		dir = parent(dir)
 		if err := a.grant(dir, true, acl.Search, uids); err != nil {
 			return a.wrap(err, "let others pass through %s", dir)
@@ -62,14 +62,15 @@ func parent(name string) string {
 	return "."
 }
 
-// OpenTar opens a tar of a grid job by the name that was passed to WriteTar.
+// OpenTar opens a tar of a grid job by the name that was passed to WriteTar. It returns an error if the file is not
+// regular.
 func (a *Area) OpenTar(name string) (*os.File, error) {
 	f, _, err := a.openRegular(name)
 	return f, a.wrap(err, "open tar %s", name)
 }
 
-// OpenCollected opens a file that an attempt left, by its path below the area, and returns
-// its size in bytes.
+// OpenCollected opens a file that an attempt left, by its path below the area, and returns its size in bytes. It
+// returns an error if the file is not regular.
 func (a *Area) OpenCollected(name string) (*os.File, int64, error) {
 	f, info, err := a.openRegular(name)
 	if err != nil {

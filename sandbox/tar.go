@@ -196,7 +196,7 @@ func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	}
 	delete(t.names, line.Path)
 	if t.info.Absent++; t.info.Absent > maxAbsent {
-		return nil // one line at the end contains their number
+		return nil // the manifest's last line contains their number
 	}
 	line.Path, line.Size, line.SHA256 = t.prefix+"/"+line.Path, e.Bytes, e.SHA256
 	return t.note(line)

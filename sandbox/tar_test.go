@@ -43,7 +43,8 @@ func sha(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// untar reads a finished tar and checks that it agrees with its TarInfo.
+// untar reads a finished tar and checks that it agrees with its TarInfo. It returns the content of the files, their
+// order, and the manifest.
 func untar(t testing.TB, a *Area, info TarInfo) (files map[string]string, order []string, manifest []manifestLine) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(a.Root(), info.Path))
@@ -302,8 +303,8 @@ func (b busyFS) OpenFile(name string, flag int, perm os.FileMode) (*os.File, err
 	return f, err
 }
 
-// TestWriteTar_ReplacesFilesThatChangeByTheirReason covers every kind of rewind: within the buffer, and into the part
-// that was already written.
+// A file that changes while it is written is taken back from the tar, and replaced by the reason for its absence. The
+// test covers files that are still in the buffer, and files that were already written to disk.
 func TestWriteTar_ReplacesFilesThatChangeByTheirReason(t *testing.T) {
 	for _, size := range []int{100, 3 << 20, 9 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

@@ -54,7 +54,7 @@ func (t *tarring) stream(ctx context.Context, e TarEntry, line *manifestLine) (r
 // which saves one copy in memory. The old tar writer does not know about these bytes, so copyFile replaces it by a new
 // one.
 func (t *tarring) copyFile(ctx context.Context, f *os.File, size int64) (sum string, reason, err error) {
-	const block = 512 // pax(1), ustar interchange format
+	const block = 512 // see pax(1), ustar interchange format
 	t.tw = tar.NewWriter(t.sink)
 	t.hash.Reset()
 	for left := size; left > 0; {

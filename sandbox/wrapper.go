@@ -25,7 +25,8 @@ const (
 func Helpers() []string { return []string{LogHelper, ProgressHelper, RecordHelper} }
 
 // InstallWrapper copies the wrapper's program into the area, into a folder named by the program's content; submitted
-// jobs therefore keep their version after an upgrade. It returns the folder's absolute path.
+// jobs therefore keep their version after an upgrade. It returns the folder's absolute path. The error is of kind
+// Conflict if the folder exists and has no complete wrapper.
 func (a *Area) InstallWrapper(binary string) (binDir string, err error) {
 	src, err := os.Open(binary)
 	if err != nil {

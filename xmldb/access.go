@@ -24,7 +24,7 @@ func (db *DB) makeFolder(st *gridState, grid jjm.GridID, owner int) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = db.fs.Chmod(name, gridMode) // independent of the umask, and of changes by others
+		err = db.fs.Chmod(name, gridMode) // sets the mode whatever the umask is, and after changes by others
 	}
 	if err != nil {
 		return jjm.Errorf(diskKind(err), "publish record of grid job %d in %s: %w", grid, db.dir, err)

@@ -58,7 +58,7 @@ func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {
 	write()
 	all := map[int]bool{owner: true, 70009: true, 70002: false}
 	try(all)
-	// Somebody widened the mode, and a crash came before the list was set.
+	// Somebody widened the mode of the folder, and the daemon crashed before it set the access list.
 	if err := os.Chmod(filepath.Join(dir, "17"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ func sparseOf(t *testing.T, path string, uid int, size int64) {
 	}
 }
 
-// publicDrop opens a drop folder that all accounts can reach.
+// publicDrop opens a new drop folder that all accounts can reach. It returns the drop, the path of the folder, and the
+// collected warnings.
 func publicDrop(t *testing.T) (*Drop, string, *warnings) {
 	t.Helper()
 	needs.Root(t, "to give files to other accounts")
@@ -95,7 +96,7 @@ func TestDrop_KeepsABoundedNumberOfRefusedBytes(t *testing.T) {
 	for i := range 3 * maxRefusedBytes / jjm.MaxFragment {
 		put(t, filepath.Join(dir, fmt.Sprintf("%d.xml", i)), strings.Repeat("x", jjm.MaxFragment))
 	}
-	for range 3 { // a scan reads a bounded number of bytes
+	for range 3 { // each scan reads only a limited number of bytes
 		scan(t, d)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "refused"))

@@ -105,7 +105,7 @@ func openDropRoot(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	err := os.Mkdir(dir, 0o700)
-	if err == nil { // independent of the umask; mkdir(2) may ignore the sticky bit
+	if err == nil { // sets the mode whatever the umask is; mkdir(2) may ignore the sticky bit
 		err = os.Chmod(dir, dropMode)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {

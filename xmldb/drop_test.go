@@ -177,7 +177,7 @@ func TestDrop_RefusesASocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Close(fd)
-	t.Chdir(dir) // sun_path is short
+	t.Chdir(dir) // the path of a socket must be short
 	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: "s.xml"}); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestDrop_RefusesASocket(t *testing.T) {
 func TestDrop_RefusesWhatItMayNotRead(t *testing.T) {
 	d, dir, _ := openDrop(t)
 	put(t, filepath.Join(dir, "x.xml"), phase)
-	// The scanning account may move everything, and read everything but this file.
+	// The account that scans may move all files, and may read all files except this one.
 	err := errors.Join(os.Chmod(filepath.Join(dir, "x.xml"), 0), os.Chmod(dir, 0o777),
 		os.Chmod(filepath.Join(dir, "refused"), 0o777))
 	if err != nil {

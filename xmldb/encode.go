@@ -35,8 +35,8 @@ func headLimits() []limits {
 // shardLimits returns the limits for a local job. With these limits no owner can fill the disk with one long message.
 func shardLimits() limits { return limits{text: 4 << 10, args: 16 << 10} }
 
-// encoder appends a document to b. Its methods take the path of an element, by which x has the foreign content of the
-// element.
+// encoder appends a document to b. Some of its methods take the path of an element; x holds the foreign content of the
+// element under this path.
 type encoder struct {
 	b   []byte
 	x   *extras
@@ -131,7 +131,7 @@ func appendShard(b []byte, grid jjm.GridID, s Shard, written jjm.Time, x *extras
 
 // localJob appends the element of a local job, on a separate line.
 func (e *encoder) localJob(j *jjm.LocalJob) {
-	path := "" // built only if there are extras, because this loop runs for every local job
+	path := "" // only built if there are extras, because this runs for every local job
 	if e.x != nil {
 		path = "localjob:" + j.ID.String()
 	}

@@ -163,7 +163,7 @@ func TestForeign_IsCutFirstWhenTheHeadIsFull(t *testing.T) {
 		t.Errorf("the oldest foreign element: %d, %v; want it cut", len(got), err)
 	}
 	publish(t, db, 17, 10)
-	wantQuery(t, db, 17, "/gridjob/@truncated", "true") // the mark of the loss stays
+	wantQuery(t, db, 17, "/gridjob/@truncated", "true") // the record still says that content was lost
 	if len(w.all()) > 0 {
 		t.Errorf("warnings: %v", w.all())
 	}
@@ -231,7 +231,7 @@ func TestLoad_ReadsAFileOnlyIfItChanged(t *testing.T) {
 	wantQuery(t, db, 17, "/localjobs/@a", "1")
 }
 
-// countingDisk notes the files that were opened for reading.
+// countingDisk notes the names of the files that are opened for reading.
 type countingDisk struct {
 	disk
 	read []string
@@ -245,8 +245,8 @@ func (d *countingDisk) OpenFile(name string, flag int, perm os.FileMode) (*os.Fi
 	return f, err
 }
 
-// racingDisk calls the function before immediately before a file is renamed, so that a test can replace the file at
-// that moment.
+// racingDisk calls the function before as soon as a new temporary file has been opened. So a test can change a file of
+// the record after Publish has read the file and before Publish replaces it.
 type racingDisk struct {
 	disk
 	before func()
@@ -289,7 +289,7 @@ func TestPublish_DoesNotWaitForAnEditorThatNeverRests(t *testing.T) {
 	if err := db.Publish(context.Background(), head, shardsOf(17, 2)); err != nil {
 		t.Fatal(err)
 	}
-	// The shard was edited at each of its tries, and the head was written once.
+	// The shard was edited during each attempt to write it. The head was written once.
 	if edits != maxTries+1 {
 		t.Errorf("files were begun %d times: want %d tries for the shard and one for the head", edits, maxTries)
 	}
@@ -381,7 +381,7 @@ func TestCorrupt_HeadIsReplacedToo(t *testing.T) {
 	}
 }
 
-// Every content of a head can be parsed back.
+// For any content of a head, the written head is read back equal.
 func TestHead_RoundTrip(t *testing.T) {
 	text := rapid.StringMatching(`[a-zA-Z0-9 <>&"'\t\n\ré€𝄞.,/=-]{0,30}`)
 	count := rapid.IntRange(0, 1_000_000)

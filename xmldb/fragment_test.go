@@ -290,7 +290,7 @@ func TestFragments_BoundsDropTheOldestFirst(t *testing.T) {
 	wantQuery(t, db, 12, "//localjob[@truncated='true']/@id", "12.1")
 }
 
-// genFragment draws fragments whose elements share keys.
+// genFragment draws fragments in which several elements have the same key.
 func genFragment(job string) *rapid.Generator[string] {
 	elem := rapid.Custom(func(t *rapid.T) string {
 		tag := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag")

@@ -34,8 +34,9 @@ func recorded(dir string, id jjm.GridID) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Highest returns the highest grid job with a record below dir and an id above the given id; 0 if there is none. It
-// reads the names of all records, some 100 000 in 0.1 s, and checks only the records above the given id.
+// Highest returns the highest grid job with a record below dir and an id above the given id; 0 if there is none, or if
+// dir does not exist. It reads the names of all records, some 100 000 in 0.1 s, and checks only the records above the
+// given id. The error means that dir cannot be read.
 func Highest(dir string, above jjm.GridID) (highest jjm.GridID, err error) {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -62,8 +62,8 @@ func (l *loader) element(start xml.StartElement, e *element, path string) error 
 	}
 }
 
-// child reads a child element to its end. nth is the number of jjm's children so far that are distinguished by their
-// order.
+// child reads a child element to its end. nth counts the children so far that jjm itself writes and that have
+// no other key than their order; child increments it for such an element.
 func (l *loader) child(start xml.StartElement, parent *element, path string, nth *int) error {
 	uri, _ := l.t.uri(start.Name)
 	if kid := parent.kids[start.Name.Local]; uri == "" && kid != nil {

@@ -140,8 +140,9 @@ func (db *DB) endTorn(f *os.File, size int64) error {
 	return err
 }
 
-// Pending returns the shards for which fragments wait, in ascending order, and whether fragments wait for the grid job
-// itself. The caller should publish these files soon, also after a restart.
+// Pending returns the shards for which fragments wait, in ascending order; own is set if fragments wait for the grid
+// job itself. The caller should publish these files soon, also after a restart. The error means that the folder of the
+// grid job cannot be read.
 func (db *DB) Pending(grid jjm.GridID) (shards []int, own bool, err error) {
 	names, err := db.entries(grid)
 	if errors.Is(err, fs.ErrNotExist) {

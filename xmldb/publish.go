@@ -31,7 +31,7 @@ func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error
 	if err := db.makeFolder(st, grid, h.Grid.Owner.UID); err != nil {
 		return err
 	}
-	var buf []byte // shared by all files
+	var buf []byte // all files are encoded in this buffer
 	for s := range shards {
 		if ctx.Err() != nil {
 			return jjm.Errorf(jjm.Ambiguous, "publish record of grid job %d: shard %d: %w", grid, s.N,

@@ -20,7 +20,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// noon is the time in every test.
+// noon is the present time in every test.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // warnings collects the warnings of a DB.
@@ -495,7 +495,7 @@ func TestPublish_OnABrokenDiskLeavesTheOldRecord(t *testing.T) {
 
 			broken := &brokenDisk{disk: good.fs, on: tc.on, how: tc.how}
 			db := newDB(dir, broken, Options{Now: func() time.Time { return noon.Add(time.Hour) }})
-			for range 2 { // a second time, to test the remembered state
+			for range 2 { // the second call uses what the DB remembers
 				err := db.Publish(t.Context(), sampleHead(17, 2000), shardsOf(17, 2000))
 				if jjm.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.text) || !strings.Contains(err.Error(), tc.on) {
 					t.Errorf("error %v, want kind %v, %q and the file", err, tc.kind, tc.text)

@@ -142,7 +142,7 @@ func TestQuery_ReadsOnlyFilesOfTheRecord(t *testing.T) {
 	wantQuery(t, db, 17, "//localjob/@id", "17.0")
 }
 
-// No path may cause a panic.
+// FuzzQuery checks that no path causes a panic.
 func FuzzQuery(f *testing.F) {
 	db, _ := open(f, f.TempDir())
 	publish(f, db, 17, 3)

@@ -29,7 +29,7 @@ func TestSteps_AreInTheRecordAndComeBack(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	h, shard := mergingHead()
-	for range 2 { // the second time it parses its own output
+	for range 2 { // the second call also reads the record of the first
 		if err := db.Publish(t.Context(), h, slices.Values([]Shard{shard})); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,8 @@ func TestSteps_AreInTheRecordAndComeBack(t *testing.T) {
 	}
 }
 
-// Older readers know only one step and use the last step in the record.
+// Older readers know only one step, and use the last step in the record. Therefore the first step, which is not the
+// merge step, is written last.
 func TestSteps_TheFirstStepIsWrittenLast(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)

@@ -106,7 +106,8 @@ const (
 	fileMode = 0o644
 )
 
-// Open opens the records below dir, an absolute path. It creates the folder if it is missing.
+// Open opens the records below dir. It creates the folder if it is missing. The error is of kind Invalid if dir is not
+// an absolute path; otherwise it is an error of the file system.
 func Open(dir string, o Options) (*DB, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, jjm.Errorf(jjm.Invalid, "open records: %q: want an absolute path", dir)
@@ -137,7 +138,7 @@ func newDB(dir string, fs disk, o Options) *DB {
 // Close closes the folder.
 func (db *DB) Close() error { return db.fs.Close() }
 
-// List returns the grid jobs that have a record, in order of their ids.
+// List returns the grid jobs that have a record, in order of their ids. The error means that the folder cannot be read.
 func (db *DB) List() ([]jjm.GridID, error) {
 	d, err := db.fs.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
@@ -200,7 +201,7 @@ type remembered struct {
 // stamp identifies a version of a file.
 type stamp struct {
 	size  int64
-	mtime int64 // nanoseconds
+	mtime int64 // the time of the last write, in nanoseconds
 	inode uint64
 }
 

@@ -154,7 +154,7 @@ func (p *smallPBS) xml(members bool) string {
 	return text + "</Data>\n"
 }
 
-// openPBS makes an adapter for a new, small complex.
+// openPBS returns a driver of a new PBS adapter whose commands are answered by p.
 func openPBS(t *testing.T, n *notebook, p *smallPBS) *driver {
 	d := n.open(t, "pbs", adapters.Env{}, func(into any) {
 		c := into.(*pbs.Config)
@@ -203,7 +203,7 @@ func drivePBSLife(t *testing.T, n *notebook) {
 		p.jobs = append(p.jobs, smallJob{seq: 200 + i, n: 1, tag: string(tag), state: "F"})
 		dozen = append(dozen, adapters.Ref{Tag: tag, ID: strconv.Itoa(200 + i)})
 	}
-	d = openPBS(t, n, p) // a daemon that has just started
+	d = openPBS(t, n, p) // a new adapter, as after a restart of the daemon
 	d.find(tagOf(t, "xb"))
 	d.find(tagOf(t, "xb"), tagOf(t, "xc"), tagOf(t, "xd"))
 	d.account(dozen...)

@@ -59,7 +59,8 @@ type driver struct {
 	owner jjm.Owner
 }
 
-// open returns an adapter of a kind of cluster; the notebook records its commands.
+// open makes an adapter of a kind of cluster and returns a driver that calls it. The notebook records the adapter's
+// commands.
 func (n *notebook) open(t *testing.T, kind string, env adapters.Env, change func(config any)) *driver {
 	t.Helper()
 	if env.State == "" {
@@ -101,7 +102,7 @@ func (d *driver) submit(tag jjm.Tag, n int, r jjm.Request) (jobs []adapters.Ref)
 	return jobs
 }
 
-// control acts on jobs. Answers for single jobs are not judged.
+// control acts on jobs. An error of the whole call fails the test; the results for single jobs are ignored.
 func (d *driver) control(op adapters.Op, jobs ...adapters.Ref) {
 	d.Helper()
 	_, err := d.a.Control(d.ctx, d.owner, op, jobs)
@@ -142,12 +143,12 @@ func everything() jjm.Request {
 		Account: "a", Project: "p"}
 }
 
-// printed is the output of a command that succeeded.
+// printed returns the output of a command that succeeded and printed a text.
 func printed(format string, args ...any) run.Output {
 	return run.Output{Stdout: fmt.Appendf(nil, format, args...)}
 }
 
-// recorded returns a successful output with the text of a file.
+// recorded returns the text of a file below the folder adapters.
 func recorded(t *testing.T, path ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{".."}, path...)...))

@@ -67,8 +67,9 @@ func noon() func() time.Time {
 // settings are some keys of a cluster's section.
 type settings = map[string]any
 
-// seen describes a cluster with settings: whether the settings are refused, the capabilities, the refused requests, and
-// the calls of its commands to submit, to list, and to find ended jobs.
+// seen returns a text with everything that can be observed of a cluster with the given settings: whether the settings
+// are refused, the capabilities, the refused requests, and the calls of its commands to submit, to list, and to find
+// ended jobs.
 func seen(t *testing.T, kind string, f fakes, all settings, r jjm.Request) string {
 	t.Helper()
 	if err := os.WriteFile(f.log, nil, 0o600); err != nil {
@@ -107,7 +108,8 @@ func seen(t *testing.T, kind string, f fakes, all settings, r jjm.Request) strin
 	return out + string(log)
 }
 
-// commonTrial is a trial of a common setting on a kind.
+// commonTrial tries a setting of a cluster: value is its value, with has other settings that the trial needs, and r is
+// the request with which jobs are submitted.
 type commonTrial struct {
 	value any
 	with  settings

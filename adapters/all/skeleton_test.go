@@ -62,7 +62,8 @@ func TestSkeleton_FaultsAreSeenInEachMethod(t *testing.T) {
 	}
 }
 
-// skeleton compiles the skeleton, after change, and returns the program of its tests.
+// skeleton changes the page docs/ADAPTERS.md with the function change, compiles the skeleton that the changed page
+// shows, and returns the path of its compiled tests.
 func skeleton(t *testing.T, change func(page string) string) string {
 	needs.Program(t, "go", "golang-go")
 	root, err := filepath.Abs("../..")

@@ -12,7 +12,8 @@ import (
 	"jjm/internal/formats/strict"
 )
 
-// The test makes an adapter from the commented-out settings of the example.
+// In the example etc/clusters/command.toml most settings are commented out. The test removes the comment signs,
+// requires that the common settings are shown, and makes an adapter from all of them.
 func TestExampleCluster_EveryKeyIsKnown(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "etc", "clusters", "command.toml"))
 	if err != nil {

@@ -27,7 +27,7 @@ func TestConformance_Slurm(t *testing.T) {
 			c.Bin, c.Env, c.Queue = bin, bed.Env, "four"
 		})
 	}
-	a := with(t, bed.Bin).(adaptertest.Shareable) // for all checks
+	a := with(t, bed.Bin).(adaptertest.Shareable) // all checks share this adapter
 	if err := a.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestConformance_Slurm(t *testing.T) {
 	})
 }
 
-// scontrol acts as root.
+// scontrol runs the command scontrol of Slurm as root, and fails the test if the command fails.
 func scontrol(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 	t.Helper()
 	out, err := run.Run(context.Background(), run.Cmd{
@@ -80,7 +80,7 @@ func shipped(t testing.TB, name string) string {
 	return path
 }
 
-// open makes an adapter from a description.
+// open returns an adapter for the description at path, after change has changed its configuration.
 func open(t testing.TB, path string, change func(c *command.Config)) adapters.Adapter {
 	t.Helper()
 	a, err := command.New("site", adapters.Env{State: t.TempDir()}, func(into any) error {

@@ -74,7 +74,7 @@ func notTiny() map[string]string {
 	return all
 }
 
-// example returns the first text of the document that is marked as TOML.
+// example returns the first TOML block of docs/SITE-ADAPTERS.md.
 func example(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "SITE-ADAPTERS.md"))

@@ -35,7 +35,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// No listing yields a job that jjm could not have submitted.
+// For any output, no listing yields a job that jjm could not have submitted.
 func FuzzRead(f *testing.F) {
 	f.Add(lsfList, uint8(0))
 	f.Add(lsfHistory, uint8(1))
@@ -63,7 +63,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// An id is only read from a complete line, and has the form of an id.
+// For any output of sbatch, submitted returns either the id from a complete line, in the form of a Slurm id, or an
+// error.
 func FuzzSubmitted(f *testing.F) {
 	f.Add("Submitted batch job 42\n", "", 0, 0)
 	f.Add("", "sbatch: error: Batch job submission failed: Socket timed out\n", 1, 0)

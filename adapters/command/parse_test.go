@@ -175,7 +175,7 @@ func TestOutcome_ASignalOrAnExitCodeOutsideIsNoMatch(t *testing.T) {
 	}
 }
 
-// The outcomes must fit the errors that Slurm 22.05.8 wrote.
+// Slurm 22.05.8 wrote these error texts. The description slurm.toml must assign the right kind to each error.
 func TestSlurm_RecordedErrors(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	const failed = "sbatch: error: Batch job submission failed: "
@@ -251,7 +251,7 @@ func TestTooMany_IsAWordOfSubmitAlone(t *testing.T) {
 	}
 }
 
-// The lines are from sacct 22.05.8.
+// The test parses lines of accounting records that were recorded from sacct 22.05.8.
 func TestSlurm_RecordedAccounting(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	text := "JobID|State|ExitCode|Submit|Start|End|NodeList|TotalCPU|JobName\n" +
@@ -277,7 +277,7 @@ func TestSlurm_RecordedAccounting(t *testing.T) {
 	}
 }
 
-// Names of jobs may contain separators and newlines.
+// Jobs that are not jjm's may have separators and newlines in their names. The parser still finds jjm's jobs.
 func TestSlurm_NamesOfOtherJobsDoNoHarm(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// scripted makes an adapter for LSF whose commands are scripts.
+// scripted returns an adapter for LSF whose commands are scripts, by the name of the command.
 func scripted(t *testing.T, commands map[string]string) *Adapter {
 	t.Helper()
 	bin := t.TempDir()

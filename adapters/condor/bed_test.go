@@ -18,7 +18,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// open makes the adapter of a bed with quick settings.
+// open returns an adapter for the HTCondor of a test bed, with settings that make tests quick.
 func open(t testing.TB, bed *testbed.Bed, change func(c *condor.Config)) *condor.Adapter {
 	t.Helper()
 	env := adapters.Env{State: t.TempDir(), Now: time.Now}
@@ -67,7 +67,7 @@ func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("condor_qedit %s: exit %d, error %v: %s", id, out.Exit, err, out.Stderr)
+			t.Fatalf("%s: condor_qedit %s: exit %d, error %v: %s", await.Hung, id, out.Exit, err, out.Stderr)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestConformance(t *testing.T) {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second,
 			MemoryMB: 40,
-			// A listing takes 40 ms of CPU time.
+			// A pause of 50 ms is enough between listings, because a listing takes 40 ms of CPU time.
 			Parallel: true, Patience: await.Guard(8 * time.Minute), Pause: 50 * time.Millisecond, Jobs: 60, AllExits: true,
 			NotHere: notHere, Bin: bed.Bin, Submits: "condor_submit",
 			Commands: []string{"condor_q", "condor_history", "condor_submit", "condor_rm", "condor_hold", "condor_release",
@@ -121,7 +121,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// site is a bed with an adapter and a folder.
+// site is a test bed with an adapter and a folder for the files of a test.
 type site struct {
 	*testing.T
 	bed *testbed.Bed
@@ -198,7 +198,7 @@ func (s *site) untilOf(index int, what string, b adapters.Bulk, ok func(r jjm.Re
 			}
 		}
 	}
-	s.Fatalf("job %d was not %s within %v: %+v", index, what, patience, last)
+	s.Fatalf("job %d was not %s within %v, %s: %+v", index, what, patience, await.Hung, last)
 	return last
 }
 
@@ -225,7 +225,7 @@ func (s *site) busy(what string, err error) {
 	}
 }
 
-// soon is the deadline of calls to a frozen schedd.
+// soon returns a context with a short deadline, for calls to a frozen schedd.
 func (s *site) soon() context.Context {
 	ctx, cancel := context.WithTimeout(s.Context(), await.Provoked(2*time.Second))
 	s.Cleanup(cancel)
@@ -263,7 +263,7 @@ func frozen(s *site) {
 	}
 }
 
-// resolved checks that Find and condor_q return the same answer.
+// resolved checks that Find returns a bulk if and only if condor_q shows its jobs.
 func (s *site) resolved(b adapters.Bulk) {
 	s.Helper()
 	var found []adapters.Found
@@ -273,7 +273,7 @@ func (s *site) resolved(b adapters.Bulk) {
 			break
 		}
 		if time.Now().After(end) {
-			s.Fatalf("find: %v", err)
+			s.Fatalf("%s: find: %v", await.Hung, err)
 		}
 	}
 	jobs := strings.Fields(s.queued(b.Tag, "ClusterId"))
@@ -402,7 +402,7 @@ func holdCodes(s *site) {
 	s.control(adapters.Release, refs(b, id)...)
 	s.until("over", b, over)
 	waits := s.bulk(1, "exit 0")
-	waits.Request.Cores = 1000 // no machine has them
+	waits.Request.Cores = 1000 // no machine has so many cores
 	id = s.submit(waits)
 	s.control(adapters.Release, refs(waits, id)...)
 	if r := s.until("told why it waits", waits, func(r jjm.Report) bool {

@@ -131,7 +131,7 @@ func (r *reader) find(tags ...jjm.Tag) map[bulk]bool {
 	return got
 }
 
-// account returns the records of jobs, as Adapter.jobsInHistory does.
+// account returns which of the given jobs have a record in the history. It reads what Adapter.jobsInHistory reads.
 func (r *reader) account(jobs taggedJobs) map[tagged]bool {
 	got := map[tagged]bool{}
 	var again taggedJobs

@@ -174,7 +174,8 @@ func TestProbe_FindsTheSitesConfigurationAgain(t *testing.T) {
 	}
 }
 
-// Commands that discard CONDOR_CONFIG would read configuration files in the homes of accounts.
+// Commands of HTCondor that discard CONDOR_CONFIG would read configuration files in the homes of accounts. If
+// condor_config_val shows that it discards the variable, the adapter runs no other command.
 func TestRun_NoCommandWithoutProof(t *testing.T) {
 	p := newPretend(t, true, nil)
 	other := filepath.Join(p.bin, "other")

@@ -129,8 +129,8 @@ mv tmp parcel.tar`, old))
 			return err == nil
 		})
 	}
-	// The shadow compares whole seconds: a proxy written in the second of its start looks
-	// to it like the first.
+	// The shadow compares the times of proxies in whole seconds. It therefore overlooks a new proxy that was written in
+	// the second in which the shadow started.
 	var newer []string
 	var made time.Time
 	renew := func(r jjm.Report) bool {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// make returns an adapter that runs no commands.
+// adapterOf returns an adapter whose configuration was changed by change. The adapter runs no commands.
 func adapterOf(t testing.TB, change func(c *Config)) *Adapter {
 	t.Helper()
 	a, err := New("pool", adapters.Env{}, func(config any) error {

@@ -41,7 +41,7 @@ func TestVerdict_OnRecordedSubmissions(t *testing.T) {
 		"submit_terse":         {n: 1, cluster: "2"},
 		"submit_stdin_terse":   {n: 1, cluster: "13"},
 		"bulk_submit_args":     {n: 1000, cluster: "115"},
-		"frozen_submit":        {n: 1, cluster: "155"}, // after 135 s
+		"frozen_submit":        {n: 1, cluster: "155"}, // recorded when condor_submit had waited 135 s
 		"submit_as_root":       {n: 1, kind: jjm.Denied, says: "run the daemon as the jobs' owner"},
 		"submit_bad2":          {n: 1, kind: jjm.Invalid, says: "invalid Queue statement"},
 		"submit_bad3":          {n: 1, kind: jjm.Invalid, says: "does not exist"},
@@ -114,7 +114,7 @@ func TestVerdict_DoubtIsAmbiguous(t *testing.T) {
 	}
 }
 
-// sh runs the submitted command as HTCondor's starter does.
+// sh runs a script in the same way as HTCondor's starter runs a submitted command, and returns its output.
 func sh(t testing.TB, script string) string {
 	t.Helper()
 	out, err := run.Run(t.Context(), run.Cmd{

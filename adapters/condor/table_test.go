@@ -60,7 +60,7 @@ func TestReports_OfRecordedQueue(t *testing.T) {
 		"rmemory": with(done, "rmemory", "64.0", func(r *jjm.Report) {
 			r.State, r.Started, r.Ended, r.RSSKB = jjm.BatchRunning, at(1795310433), 0, 201608
 		}),
-		"rstubborn": with(done, "rstubborn", "68.0", func(r *jjm.Report) { // its processes are still alive
+		"rstubborn": with(done, "rstubborn", "68.0", func(r *jjm.Report) { // ended; its processes are still alive
 			r.State, r.Reason, r.RSSKB = jjm.BatchRunning, "being removed", 3320
 			r.Submitted, r.Started, r.Ended = at(1795310432), at(1795310433), 0
 		}),

@@ -100,7 +100,7 @@ func TestTransferOf(t *testing.T) {
 	}
 }
 
-// A path must not change the meaning of the lines of a submit description.
+// A path that pathProblem accepts does not change the structure of the transfer lines in a submit description.
 func FuzzPathProblem(f *testing.F) {
 	for _, path := range []string{"/area/bulks/t/back", "/a,b", "/a\nqueue 5", "/$(Process)", "/a b", "/a\\"} {
 		f.Add(path)

@@ -42,7 +42,7 @@ func TestCancel_ThatEndsNothingIsTheCauseToldAnywhere(t *testing.T) {
 	atOnceAll(all)
 }
 
-// takesTwice makes a second bulk of a second submission with the same tag.
+// takesTwice makes the batch system accept a second submission with the tag of an earlier one as a second bulk.
 func (l *liar) takesTwice(s *System) {
 	var first, second atomic.Value
 	l.submit = func(b adapters.Bulk) adapters.Bulk {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// docs/ADAPTERS.md must have the same list as the code. JJM_UPDATE=1 rewrites it.
+// docs/ADAPTERS.md must have the same list of checks as the code. With JJM_UPDATE=1 the test rewrites the list.
 func TestDocumentation_ListsTheChecks(t *testing.T) {
 	const file, from, to = "../../docs/ADAPTERS.md", "-run Documentation -->\n", "<!-- end of checks -->"
 	page, err := os.ReadFile(file)

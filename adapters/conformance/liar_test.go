@@ -557,7 +557,7 @@ func (l *liar) losesOperands(*System) {
 	}
 }
 
-// runTrue runs a command that names ids.
+// runTrue runs the command "true" with ids among its arguments.
 func runTrue(ctx context.Context, ids []string) {
 	_, _ = run.Run(ctx, run.Cmd{Argv: append([]string{"true"}, ids...), Deadline: await.Guard(5 * time.Minute)})
 }
@@ -634,7 +634,7 @@ func atOnceAll(all []func()) {
 	wg.Wait()
 }
 
-// Every check must have shown that it can fail.
+// For every check of the suite there is a planted defect, with which another test shows that the check can fail.
 func TestChecks_NoneIsWithoutADefect(t *testing.T) {
 	can := map[string]bool{}
 	for check := range defects() {

@@ -13,7 +13,7 @@ import (
 type cause uint8
 
 const (
-	causeProperty cause = iota // the property that the check examines
+	causeProperty cause = iota // the batch system lacks the property that the check examines
 	causeProbe                 // the batch system did not report its limits
 	causeSubmit                // the batch system accepted no job
 	causeDoubt                 // it is unknown whether the batch system accepted the jobs

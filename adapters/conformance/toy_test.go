@@ -30,7 +30,7 @@ var toyCommands = map[string]string{
 	"tdel":  `for id; do read -r tag n state <jobs/$id && echo "$tag $n X" >jobs/$id && echo "gone $id"; done`,
 }
 
-// newToy makes the batch system.
+// newToy installs the scripts of the toy in a new folder, and returns the folder of its commands.
 func newToy(t TB) (bin string) {
 	dir := t.TempDir()
 	bin = filepath.Join(dir, "bin")
@@ -73,7 +73,7 @@ func (*toy) Capabilities() adapters.Capabilities {
 
 func (a *toy) has(defect string) bool { return strings.Contains(a.defect, defect) }
 
-// command runs a command and expects exit 0.
+// command runs a command of the toy and returns its output. It returns an error if the exit code is not 0.
 func (a *toy) command(ctx context.Context, argv ...string) (string, error) {
 	if a.has("leaves processes") && argv[0] == "tstat" {
 		argv = []string{"../../../../../../../../usr/bin/setsid", "-w", filepath.Join(a.Bin, argv[0])}
@@ -127,7 +127,8 @@ func (a *toy) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, er
 	return adapters.Receipt{ID: id}, nil
 }
 
-// table parses the listing.
+// table runs tstat and returns the words of each line of its listing, or an error of kind Busy if the listing is
+// incomplete.
 func (a *toy) table(ctx context.Context) ([][]string, error) {
 	text, err := a.command(ctx, "tstat")
 	if err != nil {
@@ -208,7 +209,7 @@ func TestFaultChecks_ACarefulAdapterPasses(t *testing.T) {
 	atOnceAll(all)
 }
 
-// planted is a defect for a check.
+// planted is a defect of the toy's adapter, with the name of the check that must find the defect.
 type planted struct{ check, defect string }
 
 func faultDefects() []planted {

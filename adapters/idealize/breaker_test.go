@@ -17,7 +17,7 @@ func TestBreaker_RandomOverlappingCallsKeepItsRules(t *testing.T) {
 			first: 10 * time.Second, max: 2 * time.Minute,
 		}
 		now := time.Unix(1_000_000, 0)
-		var under []int // numbers of the calls in progress: of probes, 0 for others
+		var under []int // for each call in progress: its number if the call is a probe, 0 for any other call
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 15).Draw(t, "after")) * time.Second)
 			if len(under) > 0 && rapid.Bool().Draw(t, "ends") {
@@ -76,9 +76,9 @@ func endOne(t *rapid.T, b *breaker, now time.Time, under []int) []int {
 func TestBreaker_OneFreezeCountsOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		starts   []int // of the calls, in seconds; each takes half a minute
+		starts   []int // start times of the calls, in seconds; each call takes half a minute
 		failures int
-		refused  bool // immediately after the last call
+		refused  bool // whether a call immediately after the last one is refused
 	}{
 		{"at once", []int{0, 0, 0}, 1, false},
 		{"overlapping", []int{0, 10, 29}, 1, false},

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // began records a command that the scripted adapter ran.
 type began struct {
 	verb idealize.Verb
-	tag  jjm.Tag // of a submission
+	tag  jjm.Tag // tag of the bulk, if the command was a submission
 	at   time.Time
 	err  error
 }
@@ -155,7 +155,7 @@ func ask(ctx context.Context, a adapters.Adapter, verb idealize.Verb, tag jjm.Ta
 	return err
 }
 
-// status returns the Status of an idealizer.
+// status returns the Status of an idealized adapter.
 func status(a adapters.Adapter) idealize.Status {
 	return a.(interface{ Status() idealize.Status }).Status()
 }

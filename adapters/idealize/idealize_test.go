@@ -23,7 +23,7 @@ var verbs = []idealize.Verb{idealize.Submit, idealize.List, idealize.Find, ideal
 // visit is one call of a random sequence.
 type visit struct {
 	verb  idealize.Verb
-	after time.Duration // since the call before it
+	after time.Duration // time since the previous call
 	wait  time.Duration // deadline of the call; 0 = none
 }
 
@@ -128,7 +128,7 @@ func TestIdeal_RandomCallsKeepThePromises(t *testing.T) {
 func TestSubmit_OnlyWhatCertainlyDidNothingIsRepeated(t *testing.T) {
 	for name, test := range map[string]struct {
 		errs     []error
-		min, max int // commands
+		min, max int // limits for the number of commands
 		kind     jjm.Kind
 	}{
 		"well":                {nil, 1, 1, jjm.Unclassified},
@@ -348,7 +348,7 @@ func TestBreaker_OnlyTheProbeRunsWhileItFails(t *testing.T) {
 				t.Errorf("command %d is %v", i, b.verb)
 			}
 		}
-		// At 0, 10, 30, 70, 150, 270, 390, 510 s after the first three.
+		// After the first three commands only probes run: 0, 10, 30, 70, 150, 270, 390 and 510 s later.
 		if n := len(s.ran()); n < 3+6 || n > 3+10 {
 			t.Errorf("%d commands in ten minutes", n)
 		}

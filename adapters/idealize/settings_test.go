@@ -38,7 +38,7 @@ func TestSettings_EachDoesWhatItSays(t *testing.T) {
 			s := hangs()
 			a := idealize.Wrap(s, settings(func(c *idealize.Config) { c.ParallelCommands, c.BreakerFailures = n, 0 }),
 				idealize.Deps{})
-			for i := range 10 { // for each of ten accounts
+			for i := range 10 { // once for each of ten accounts
 				go func() { _ = ask(by(t.Context(), as(i)), a, idealize.Submit, "t") }()
 			}
 			time.Sleep(time.Second)

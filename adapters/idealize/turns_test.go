@@ -53,7 +53,7 @@ func TestTurns_EveryCommandOfACallWaits(t *testing.T) {
 
 func TestTurns_WaitingDoesNotUseUpTheCommandsTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s, a := manySteps(3, 3, 9*time.Second) // of the 30 s that one call has
+		s, a := manySteps(3, 3, 9*time.Second) // three commands of 9 s fit into the 30 s that a call may take
 		if err := ask(t.Context(), a, idealize.List, ""); err != nil {
 			t.Error(err)
 		}
@@ -75,7 +75,7 @@ func TestTurns_ACallThatHasItsPlaceComesBeforeANewOne(t *testing.T) {
 		over := make(chan error, 2)
 		go func() { over <- ask(t.Context(), a, idealize.List, "") }()
 		time.Sleep(500 * time.Millisecond)
-		go func() { over <- ask(t.Context(), a, idealize.Find, "") }() // its second command must wait for the minute
+		go func() { over <- ask(t.Context(), a, idealize.Find, "") }() // its second command must wait for the next minute
 		time.Sleep(time.Second)
 		go func() { over <- ask(t.Context(), a, idealize.Account, "") }()
 		synctest.Wait()

@@ -29,7 +29,7 @@ func BenchmarkShortJobs(t *testing.B) {
 	}
 }
 
-// BenchmarkShortJobsOfAnother measures the extra cost of running them as another account.
+// BenchmarkShortJobsOfAnother measures the cost of the same jobs if they run as another account than the daemon's.
 func BenchmarkShortJobsOfAnother(t *testing.B) {
 	base := rootOnly(t)
 	for i := 0; t.Loop(); i++ {

@@ -20,7 +20,8 @@ func self() jjm.Owner {
 	return jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: "me"}
 }
 
-// grace is the time between TERM and KILL. It is longer on a slow machine, because a job must first set its trap.
+// grace is the time between the signals TERM and KILL of a cancel. On a slow machine config makes it longer, because
+// a job must first set its trap.
 const grace = 200 * time.Millisecond
 
 func config(slots int) local.Config {
@@ -185,7 +186,7 @@ func waitState(t testing.TB, a *local.Adapter, b adapters.Bulk, n int, ok func(j
 			return found
 		}
 	}
-	t.Fatalf("not within 20 s; jobs: %+v", found)
+	t.Fatalf("%d jobs did not reach the state, %s; jobs: %+v", n, await.Hung, found)
 	return nil
 }
 

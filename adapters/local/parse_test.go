@@ -106,7 +106,8 @@ func TestReadEndRecord_TakesPlainFilesOnly(t *testing.T) {
 	}
 }
 
-// The folder of the end records belongs to the owner, who may mount a file system there.
+// The folder of the end records belongs to the jobs' owner, who may mount a file system there that never answers.
+// readEndRecord must not wait for it.
 func TestReadEndRecord_DoesNotWaitForAFileSystemOfTheOwners(t *testing.T) {
 	dir := needs.PublicDir(t)
 	if err := os.Mkdir(filepath.Join(dir, "end"), 0o755); err != nil {
@@ -197,7 +198,7 @@ func FuzzLocksByte(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { locksByte(text, 5) })
 }
 
-// counted checks the counters of a bulk.
+// counted checks that the counters of a bulk equal the numbers of its queued and living jobs.
 func counted(t interface{ Errorf(string, ...any) }, b *bulk) {
 	queued, alive := 0, 0
 	for i, j := range b.jobs {

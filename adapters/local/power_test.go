@@ -22,7 +22,8 @@ type disk struct {
 	syncs   int
 }
 
-// sync is a local.Adapter.Sync.
+// sync replaces the function Adapter.Sync. It records what was synced. If refuses is set, sync returns this error
+// once and records nothing.
 func (d *disk) sync(f *os.File) error {
 	d.syncs++
 	if err := d.refuses; err != nil {
@@ -146,7 +147,8 @@ func TestCancel_IsAnErrorUntilItsLogIsSynced(t *testing.T) {
 	}
 }
 
-// cancelBulk cancels all jobs of a bulk in one call, and wants an answer.
+// cancelBulk cancels all jobs of a bulk in one call, and requires that the result for each job is want, nil for
+// success.
 func cancelBulk(t *testing.T, a *local.Adapter, b adapters.Bulk, want error) {
 	t.Helper()
 	var refs []adapters.Ref

@@ -126,7 +126,7 @@ func TestQueue_NobodyStartsTwiceInARowBeforeAnother(t *testing.T) {
 		}), 2, 5).Draw(t, "turns")
 		first, _ := whoseTurn(turns, 4, 4)
 		uses := turns[first].cores
-		turns[first].served = 10 // its job starts and ends immediately
+		turns[first].served = 10 // as if its job started and ended immediately
 		others := slices.Delete(slices.Clone(turns), first, first+1)
 		another := slices.ContainsFunc(others, func(o turn) bool { return o.cores <= uses })
 		if again, _ := whoseTurn(turns, 4, 4); again == first && another {
@@ -146,7 +146,8 @@ func TestQueue_OneOwnerIsServedInOrder(t *testing.T) {
 	})
 }
 
-// One wide job of an account does not keep the cores from all others until the longest job has ended.
+// While a wide job of an account waits for cores, small jobs of other accounts may start before it only as often as
+// there are slots. After that the free cores are kept for the wide job.
 func TestQueue_AWideJobKeepsNobodyWaitingForLong(t *testing.T) {
 	wide := turn{standing{}, 4, 1}
 	small := turn{standing{cores: 1}, 1, 2}

@@ -19,13 +19,14 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// realPBS runs the suite on the PBS whose commands are on the PATH.
+// realPBS makes the suite run on the PBS whose commands are on the PATH, instead of on the fake
+// (internal/testkit/fakepbs).
 var realPBS = flag.Bool("real", false, "run the suite on the PBS on the PATH, as the account that runs the test")
 
-// fakeDir is where the fake is built; TestMain removes it.
+// fakeDir is the folder into which the fake PBS is built; TestMain removes the folder.
 var fakeDir string
 
-// fakeProgram builds the fake once.
+// fakeProgram builds the fake PBS once, and returns the path of its program.
 var fakeProgram = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "fakepbs")
 	if err != nil {
@@ -61,15 +62,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bed is a complex of the fake that belongs to one test.
+// bed is a complex (a server with its nodes) of the fake PBS, used by one test.
 type bed struct {
 	t     testing.TB
 	bin   string
 	state string
 	env   map[string]string
 	owner jjm.Owner
-	clk   *clock // of its adapters; nil for the time of day
-	pace  *pace  // of its adapters; nil for the ordinary one
+	clk   *clock // the clock of the bed's adapters; nil for the time of day
+	pace  *pace  // the pace of the bed's adapters; nil for the ordinary pace
 }
 
 func newBed(t testing.TB, settings ...string) *bed {
@@ -101,7 +102,7 @@ func self(t testing.TB) jjm.Owner {
 	return jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: u.Username}
 }
 
-// do runs a command that must succeed.
+// do runs a command as the owner of the jobs, fails the test if the command fails, and returns its output.
 func (b *bed) do(argv ...string) string {
 	b.t.Helper()
 	return b.as(b.owner.User, argv...)

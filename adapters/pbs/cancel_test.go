@@ -44,7 +44,8 @@ func TestCommands_OfACancelNameOneOperandOfAnArrayEach(t *testing.T) {
 	}
 }
 
-// The members form no ranges. A single qdel with all of them would delete only two of them, or end the server.
+// The members to cancel are not neighbours, so no range describes them. A single qdel with all of them would delete
+// only two of them, or end the server.
 func TestCancel_ScatteredMembersOfAnArray(t *testing.T) {
 	s := newSite(t)
 	s.fault("qdel-crash", true)
@@ -61,7 +62,7 @@ func TestCancel_ScatteredMembersOfAnArray(t *testing.T) {
 			t.Fatalf("member %d is %v, want %v", i, found[i].State, want)
 		}
 	}
-	s.good(adapters.Cancel, refs[900:]...) // one range
+	s.good(adapters.Cancel, refs[900:]...) // these members form one range
 	if found := s.list(b.Tag); found[999].State != jjm.BatchCancelled || found[899].State != jjm.BatchHold {
 		t.Errorf("%+v, %+v", found[899], found[999])
 	}
@@ -126,11 +127,11 @@ func TestCancel_ACommandThatEndedTheServerIsNotRepeated(t *testing.T) {
 	}
 	s := newSite(t)
 	refs := s.singles(3)
-	// The fake qdel imitates what was recorded: the command that ends the server exits with 0.
+	// The script imitates a recorded qdel: the qdel whose request ends the server exits with 0.
 	s.replace("qdel", `echo "$*" >>"$state/deleted"
 [ $# = 1 ] || [ -e "$state/sound" ] || { touch "$state/faults/refused"; exit 0; }
 exec "$real" "$@"`)
-	ran := func() (lines []string) { // the latest qdel commands
+	ran := func() (lines []string) { // returns the qdel commands since its last call
 		path := filepath.Join(s.state, "deleted")
 		text, err := os.ReadFile(path)
 		if err = errors.Join(err, os.Remove(path)); err != nil {
@@ -145,7 +146,7 @@ exec "$real" "$@"`)
 		if lines := ran(); len(lines) != 1 {
 			t.Errorf("qdel ran with %q, want one command", lines)
 		}
-		s.clk.advance(firstRest) // in an outage the time does not count
+		s.clk.advance(firstRest) // in an outage the time does not count towards the rest
 		s.fault("refused", false)
 		s.good(adapters.Cancel, refs...)
 		if lines := ran(); len(lines) != len(refs) {
@@ -163,7 +164,7 @@ exec "$real" "$@"`)
 		s.clk.advance(time.Minute)
 	}
 	alone(firstRest)
-	crash(s.singles(3)) // it ends the server again
+	crash(s.singles(3)) // this qdel ends the server again
 	alone(2 * firstRest)
 	if err := os.WriteFile(filepath.Join(s.state, "sound"), nil, 0o666); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,8 @@ var commandNames = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold
 // The suite runs on the fake or, with the flag -real, on the PBS on the PATH.
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
-	// A job that could run waits for the scheduler, long enough to be cancelled meanwhile.
+	// WAIT makes the scheduler of the fake start a job only 200 ms after the job may run, so that it can be cancelled
+	// meanwhile.
 	open := func(t *testing.T) adaptertest.System { return onFake(t, "WAIT=200ms") }
 	if *realPBS {
 		open = onReal
@@ -93,20 +94,21 @@ var needEndsOfCommands = []string{
 	"garbage is no answer",
 }
 
-// holdCheck is the check that does not apply to OpenPBS, and openPBSHold the reason; see TestHold.
+// holdCheck is a check that does not apply to OpenPBS; openPBSHold is the reason (see TestHold).
 const (
 	holdCheck   = "a held job waits for its release"
 	openPBSHold = "OpenPBS holds no single members of an array"
 )
 
-// onFake makes a complex of the fake for one check, and describes it with all its features.
+// onFake starts a complex of the fake PBS for one check, and returns it with all the features that the suite can
+// use.
 func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b := newBed(t, settings...)
 	b.pace = quickPace()
 	s := adaptertest.System{
 		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
 		AllExits: true, Other: &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
-		Walltime: time.Second, MemoryMB: 48, Patience: await.Guard(6 * time.Minute), // on a busy machine
+		Walltime: time.Second, MemoryMB: 48, Patience: await.Guard(6 * time.Minute), // long enough for a busy machine
 		Bin: b.bin, Commands: commandNames, Submits: "qsub",
 		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter {
 			return b.adapter(func(c *Config) { c.Bin = bin })
@@ -165,7 +167,7 @@ func onReal(t *testing.T) adaptertest.System {
 	}
 }
 
-// folderOf finds a command on the PATH.
+// folderOf returns the folder of a command on the PATH.
 func folderOf(t *testing.T, name string) string {
 	t.Helper()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

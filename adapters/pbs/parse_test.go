@@ -17,7 +17,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// recorded returns the output of a command on a host with OpenPBS 23.06.06.
+// recorded returns the output of a command, as recorded on a host with OpenPBS 23.06.06.
 func recorded(t testing.TB, name string) run.Output {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
@@ -60,7 +60,7 @@ func TestParseJSON_ReadsWhatWasRecorded(t *testing.T) {
 	if err != nil || len(raws) != 1 || raws[0].name != "js_nan" || raws[0].state != "H" || raws[0].holds != "u" {
 		t.Errorf("%+v, error %v", raws, err)
 	}
-	raws, err = parseJSON(recorded(t, "qstat_unknown_json").Stdout) // no Jobs, no last newline
+	raws, err = parseJSON(recorded(t, "qstat_unknown_json").Stdout) // the output has no member Jobs and no last newline
 	if err != nil || len(raws) != 0 {
 		t.Errorf("%+v, error %v", raws, err)
 	}
@@ -295,7 +295,7 @@ func FuzzParseXML(f *testing.F) {
 	})
 }
 
-// sound checks that jobs that could be read are plausible.
+// sound checks that the reports of all jobs that could be parsed are plausible.
 func sound(t *testing.T, raws []raw, d dialect) {
 	for _, r := range raws {
 		j, ok := jobOf(r, d)
@@ -337,7 +337,8 @@ func FuzzComplaints(f *testing.F) {
 	})
 }
 
-// Every queue has its limits, and a limit for one account replaces the generic one.
+// The test reads the limits on queued jobs from the settings of a server and its queues. A limit for one account
+// replaces the generic limit of the same queue.
 func TestLimitsOf_EveryQueue(t *testing.T) {
 	server := parsePlain([]byte("Server: h\n    default_queue = workq\n    max_queued = [u:PBS_GENERIC=100]\n\n"))
 	queues := parsePlain([]byte("Queue: workq\n    max_queued = [u:PBS_GENERIC=50]\n\n" +
@@ -367,7 +368,8 @@ func TestLimitsOf_EveryQueue(t *testing.T) {
 	}
 }
 
-// A bulk for a queue obeys that queue's limits, not only the default queue's.
+// The size of a bulk is checked against the limits of the queue that the bulk names, or of the default queue if it
+// names none.
 func TestCheckSize_OfTheBulksQueue(t *testing.T) {
 	a := &Adapter{limits: limits{server: 100, defaultQueue: "workq", queues: map[string]queueLimits{
 		"workq": {queued: 50}, "short": {queued: 10, array: 6}, "free": {}}}}

@@ -72,7 +72,8 @@ func (c *clock) advance(d time.Duration) {
 	}
 }
 
-// connection is a line of the fake's file connections.
+// connection is a line of the file in which the fake PBS records connections to its server: n connections by one
+// command.
 type connection struct {
 	at      time.Time
 	n       int
@@ -190,7 +191,8 @@ func TestPorts_AStartWithHundredsOfEndsUsesFew(t *testing.T) {
 	s.wantFewPorts()
 }
 
-// The listing of everything is too large, so the adapter looks up the live jobs by id.
+// If the listing of all jobs is too large, the adapter looks up the live jobs by id. These lookups stay within the
+// budget of ports.
 func TestPorts_ManyLiveBulksByIDUseFew(t *testing.T) {
 	s := newSite(t)
 	tag := s.held(24)
@@ -204,7 +206,7 @@ func TestPorts_ManyLiveBulksByIDUseFew(t *testing.T) {
 	s.wantFewPorts()
 }
 
-// Two accounts that look up jobs by id share the budget, and both of them get their turn.
+// Two accounts that look up jobs by id share the budget of ports, and both accounts get complete listings.
 func TestPorts_TwoAccountsByIDUseFewTogether(t *testing.T) {
 	s := newSite(t)
 	tag := s.held(20)
@@ -269,7 +271,7 @@ func TestPorts_AHostWithoutPortsIsBusyAndAskedLess(t *testing.T) {
 			s.a = s.adapter(func(c *Config) { c.Dialect = "openpbs" })
 			clk := s.clock(s.a)
 			ask := func() error { _, err := s.a.List(t.Context(), s.owner, time.Now()); return err }
-			if quiet { // recorded for ids only
+			if quiet { // this answer was recorded only for lookups by id
 				s.fault("ports-quiet", true)
 				ask = func() error { _, err := s.a.jobsByID(t.Context(), []string{"1", "2"}, false); return err }
 			}
@@ -293,8 +295,8 @@ func TestPorts_AHostWithoutPortsIsBusyAndAskedLess(t *testing.T) {
 	}
 }
 
-// A qstat without a port was recorded to exit with 0. No recording shows that a command that changes something does the
-// same. If such a command did, and did nothing, the adapter must not take it for a success.
+// A recorded qstat that found no free port exited with 0. No recording shows this of a command that changes jobs.
+// The test lets qrls and qdel exit with 0 without an effect: the adapter must not report a success.
 func TestPorts_ACommandWithoutAPortIsNoSuccess(t *testing.T) {
 	for op, name := range map[adapters.Op]string{adapters.Release: "qrls", adapters.Cancel: "qdel"} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +316,8 @@ pbs_iff: all reserved ports in use" >&2`)
 	}
 }
 
-// After the host ran out of ports, fewer cancels are sent, but always some, whatever the other commands use.
+// After the host ran out of ports, fewer cancels are sent than before. Some cancels are always sent, however many
+// ports the other commands use.
 func TestPorts_CancelsBecomeSlowerWhenPortsRunOut(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	inAMinute := func(p ports) (sent int) {
@@ -348,12 +351,13 @@ func TestPorts_CancelsBecomeSlowerWhenPortsRunOut(t *testing.T) {
 	}
 }
 
-// Four qdel run at the same time. If none of them finds a port, that is one shortage, not four.
+// Four qdel run at the same time. If none of them finds a free port, the budget of ports shrinks once, not four
+// times.
 func TestPorts_OneShortageShrinksTheBudgetOnce(t *testing.T) {
 	s := newSite(t)
 	b := s.bulk(9, "exec sleep 600")
 	refs := scattered(members(b, s.submit(b).ID), deletesAtOnce)
-	s.a.dialect = openpbs // or the first command asks for it
+	s.a.dialect = openpbs // set here, because otherwise the first command would ask for the dialect
 	clk := s.clock(s.a)
 	s.replace("qdel", `touch "$state/sent.$$"
 until [ "$(ls "$state" | grep -c '^sent[.]')" -ge `+fmt.Sprint(deletesAtOnce)+` ]; do sleep 0.01; done
@@ -373,7 +377,8 @@ pbs_iff: all reserved ports in use" >&2; exit 255`)
 	}
 }
 
-// Many cancels hold up no listing, no submission and no lookup by id, and have a limit of their own.
+// However many cancels are sent, listings, submissions and lookups by id are not delayed, because cancels have a
+// limit of their own.
 func TestPorts_CancelsHoldUpNothingElse(t *testing.T) {
 	var p ports
 	now, sent := time.Unix(1_000_000, 0), 0
@@ -401,7 +406,7 @@ func TestPorts_BudgetHoldsInEveryMinuteAndSecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p ports
 		var all []portUse
-		var open []*followUp // of submissions that are not over
+		var open []*followUp // follow-ups of submissions that are not over
 		now := time.Unix(1_000_000, 0)
 		for range rapid.IntRange(1, 200).Draw(t, "commands") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
@@ -467,7 +472,7 @@ func TestPorts_AClockThatIsSetBackDoesNotBlock(t *testing.T) {
 	}
 }
 
-// 20 accounts are listed in each cycle, four at a time, as jjm does.
+// 20 accounts are listed in each cycle, four at a time, as the daemon does it.
 func TestPorts_ManyAccountsShareListings(t *testing.T) {
 	s := newSite(t)
 	const accounts, cycles, atOnce, most = 20, 10, 4, 4
@@ -519,7 +524,7 @@ func TestPorts_ManyAccountsShareListings(t *testing.T) {
 	}
 }
 
-// Except for cancels, a command for which the budget has no room is not sent.
+// If the budget of ports has no room for a command, the command is not sent. Cancels are the exception.
 func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	s := newSite(t)
 	b, next := s.bulk(1, "exit 0"), s.bulk(1, "exit 0")
@@ -552,11 +557,12 @@ func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	}
 }
 
-// Other commands may use up the budget while qsub runs. The array then exists, and without the commands that follow the
-// qsub the outcome of its submission would be unknown. The qsub therefore reserves room for them.
+// Other commands may use up the budget of ports while qsub runs. qsub is followed by commands without which the
+// outcome of the submission of an array would be unknown. The adapter therefore reserves room for them before it runs
+// qsub.
 func TestPorts_ASubmissionKeepsRoomForWhatFollowsItsQsub(t *testing.T) {
 	s := newSite(t)
-	s.a.dialect = openpbs // or the first command asks for it
+	s.a.dialect = openpbs // set here, because otherwise the first command would ask for the dialect
 	clk := s.clock(s.a)
 	s.replace("qsub", `touch "$state/asked"; until [ -e "$state/proceed" ]; do sleep 0.01; done; exec "$real" "$@"`)
 	b := s.bulk(3, "exit 0")
@@ -646,7 +652,7 @@ func TestPorts_CancelsHaveABoundOfTheirOwn(t *testing.T) {
 		for k := i; k < len(all) && all[k].at.Sub(all[i].at) < time.Second; k++ {
 			n += all[k].n
 		}
-		if n > qdelsPerSecond+deletesAtOnce { // those that were on their way when the clock moved
+		if n > qdelsPerSecond+deletesAtOnce { // the second term counts the commands that were running when the clock moved
 			t.Errorf("%d connections in a second", n)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The ends were recorded on OpenPBS 23.06.06 (exit_statuses, mem_enforced,
-// mom_kill, qhold_ok); those of Torque are from its source.
+// The ends of jobs were recorded on OpenPBS 23.06.06 (recordings exit_statuses, mem_enforced, mom_kill, qhold_ok).
+// The ends for Torque are taken from its source.
 func TestReport_DistinguishesEnds(t *testing.T) {
 	const began = "Sat Nov 21 01:16:26 2026"
 	tests := []struct {
@@ -71,8 +71,8 @@ func TestReport_DistinguishesEnds(t *testing.T) {
 	}
 }
 
-// These are listings of members without a record of their own. The first three are recorded (deleted_waiting_subjob);
-// the others have the traces of a run that recorded members have.
+// The test reads listings of array members for which OpenPBS keeps no record of their own. The first three listings
+// were recorded (deleted_waiting_subjob). The other listings have the traces of a run that recorded members have.
 func TestEndWithoutRecord(t *testing.T) {
 	const said = "Subjob finished"
 	tests := []struct {

@@ -36,8 +36,8 @@ func TestSubmit_NothingIsRerun(t *testing.T) {
 	s.until("over", array.Tag, all(3, jjm.BatchEndedOK))
 }
 
-// Whatever happens between qsub and qalter, the array exists and is held, and it is not released before its reruns are
-// forbidden.
+// A submission of an array runs qsub and then qalter, which forbids reruns. If the adapter is stopped between them,
+// the array exists and is held, and a release forbids its reruns first.
 func TestSubmit_ADoubtfulQalterIsSettledLikeADoubtfulBulk(t *testing.T) {
 	for fault, forbidden := range map[string]bool{"qalter-killed": true, "qalter-lost": false} {
 		t.Run(fault, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestSubmit_ADoubtfulQalterIsSettledLikeADoubtfulBulk(t *testing.T) {
 			b := s.bulk(3, "exit 0")
 			_, err := s.a.Submit(t.Context(), b)
 			s.wantKind("submit", err, jjm.Ambiguous)
-			s.a = s.adapter() // the daemon was killed and started again
+			s.a = s.adapter() // as if the daemon was killed and started again
 			f := s.find(b.Tag)
 			if f.Presence != adapters.Present || len(f.IDs) != 1 {
 				t.Fatalf("found %+v", f)
@@ -121,8 +121,8 @@ func TestRelease_ForbidsRerunsOfAnArrayThatIsFoundAgain(t *testing.T) {
 	}
 }
 
-// If the server lets nobody alter an array, the array is released nevertheless, because the wrapper's claim prevents a
-// second run.
+// If the server refuses qalter for an array, the array is released although the server may rerun its jobs: the
+// wrapper's claim prevents a second run. The guarantee among the capabilities says so.
 func TestSubmit_ARefusedQalterIsPartOfTheGuarantee(t *testing.T) {
 	s := newSite(t)
 	s.fault("qalter-denied", true)

@@ -24,7 +24,7 @@ func TestRefusal_OfRecordedAnswers(t *testing.T) {
 	} {
 		out := recorded(t, name)
 		if name == "iff_not_setuid" {
-			out.Exit, out.Stdout = 255, nil // the recording is of two commands
+			out.Exit, out.Stdout = 255, nil // the recording has the outputs of two commands
 		}
 		if _, err := receiptID(out, false); jjm.KindOf(err) != want {
 			t.Errorf("%s: %v of kind %v, want %v", name, err, jjm.KindOf(err), want)
@@ -69,7 +69,8 @@ func TestReceiptID_IsAmbiguousInDoubt(t *testing.T) {
 	}
 }
 
-// No text in the table is hidden by an earlier text.
+// refusal takes the first text of the table that it finds in the output of qsub. Each text must therefore be found
+// with its own kind and mark, and not be hidden by an earlier text.
 func TestRefusal_EachTextHasItsKindAndMark(t *testing.T) {
 	for _, r := range refusalTexts {
 		err := refusal(run.Output{Exit: 163, Stderr: []byte("qsub: " + r.text + "\n")})

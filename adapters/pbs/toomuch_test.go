@@ -162,11 +162,12 @@ func TestList_AFrozenServerIsAskedForEverythingAfterwards(t *testing.T) {
 	s.wantCommand("qstat -f -F json -t")
 }
 
-// The qstat of this test answers for at most two ids.
+// The qstat of this test is killed if it lists all jobs, and prints without end if it is asked for more than two
+// ids.
 func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
 	s := newSite(t)
 	var bulks []adapters.Bulk
-	for range 7 { // minutes, and pauses between commands: less than the rest of the listing
+	for range 7 { // the clock moves a minute for each bulk: less than the time for which the adapter avoids whole listings
 		bulks = append(bulks, s.bulk(1, "exit 0"))
 		s.submit(bulks[len(bulks)-1])
 	}
@@ -317,7 +318,8 @@ func TestList_AServerThatCannotListByTime(t *testing.T) {
 	}
 }
 
-// Jobs that were submitted and ended between two listings are found by a later listing.
+// Jobs that were submitted by another adapter, and ended between two listings of this adapter, are found by its
+// later listing.
 func TestList_FindsWhatEndedUnseen(t *testing.T) {
 	s := newSite(t)
 	mine := s.a

@@ -43,7 +43,8 @@ func onTexts(t *testing.T, of map[string]string) (context.Context, *Adapter, *te
 
 var me = jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: "me"}
 
-// Torque prints nothing at all if there are no jobs.
+// Torque prints nothing at all if there are no jobs. The adapter believes such an empty listing only if the server
+// counts no jobs.
 func TestTorque_NothingIsBelievedIfTheServerHasNoJobs(t *testing.T) {
 	const server = "qstat -B -f"
 	ctx, a, x := onTexts(t, map[string]string{server: "Server: h\n    total_jobs = 0\n"})
@@ -79,7 +80,7 @@ func TestTorque_TheProbeReadsItsNames(t *testing.T) {
 	}
 }
 
-// If keep_completed is not set, jobs vanish at their end.
+// If keep_completed is not set, Torque forgets jobs at their end.
 func TestTorque_AJobThatVanished(t *testing.T) {
 	ctx, a, x := onTexts(t, map[string]string{
 		"qstat -x": torqueXML, "qstat -x -t": torqueXML, "qstat -B -f": "Server: h\n    keep_completed = 0\n",
@@ -109,7 +110,7 @@ func TestTorque_AJobThatVanished(t *testing.T) {
 	}
 }
 
-// The commands of Torque take the members of one array in an option.
+// The commands of Torque take the members of one array in the option -t, so one command is enough for all of them.
 func TestTorque_TheMembersOfAnArrayShareACommand(t *testing.T) {
 	array := target{seq: "25", array: true}
 	for ref, index := range []int32{9, 3, 4, 5, 1} {
@@ -132,7 +133,7 @@ func TestTorque_TheMembersOfAnArrayShareACommand(t *testing.T) {
 	}
 }
 
-// Torque's commands take no reserved ports.
+// Torque's commands take no reserved ports, so the adapter admits them even if the budget of ports is used up.
 func TestTorque_HasNoBudgetOfPorts(t *testing.T) {
 	_, a, _ := onTexts(t, nil)
 	a.ports.note(a.pace.now(), cancelling, cancelPorts)

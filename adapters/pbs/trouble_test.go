@@ -163,7 +163,7 @@ func (s *site) wantKind(what string, err error, want jjm.Kind) {
 
 func TestHold_OpenPBSHoldsWholeArraysOnly(t *testing.T) {
 	s := newSite(t)
-	s.do("qmgr", "-c", "set queue workq started=false") // everything waits
+	s.do("qmgr", "-c", "set queue workq started=false") // the queue is stopped, so all jobs wait
 	b := s.bulk(3, "exit 0")
 	refs := members(b, s.submit(b).ID)
 	s.until("held", b.Tag, all(3, jjm.BatchHold))
@@ -171,7 +171,7 @@ func TestHold_OpenPBSHoldsWholeArraysOnly(t *testing.T) {
 	s.good(adapters.Release, refs...)
 	s.good(adapters.Release, refs...)
 	s.until("waiting", b.Tag, all(3, jjm.BatchQueued))
-	s.good(adapters.Release, refs[1]) // it is not held
+	s.good(adapters.Release, refs[1]) // the job is not held, so the release changes nothing
 	s.wantKind("hold of one member", s.control(adapters.HoldJobs, refs[1])[0], jjm.Conflict)
 	s.good(adapters.HoldJobs, refs...)
 	s.good(adapters.HoldJobs, refs...)
@@ -179,7 +179,7 @@ func TestHold_OpenPBSHoldsWholeArraysOnly(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	s.good(adapters.Cancel, refs[0])
-	s.good(adapters.Release, refs[1], refs[2]) // all that is left
+	s.good(adapters.Release, refs[1], refs[2]) // these are all members that are left
 	single := s.bulk(1, "exit 0")
 	one := members(single, s.submit(single).ID)
 	s.good(adapters.Release, one...)
@@ -232,7 +232,7 @@ func TestHistoryOff_EndedJobsVanishAndNothingFails(t *testing.T) {
 	s := &site{bed: bed, a: bed.adapter(), dir: t.TempDir()}
 	b := s.bulk(1, "exit 0")
 	r := s.submit(b)
-	s.until("held", b.Tag, all(1, jjm.BatchHold)) // without a probe
+	s.until("held", b.Tag, all(1, jjm.BatchHold)) // the adapter was not probed
 	if f := s.find(b.Tag); f.Presence != adapters.Present {
 		t.Errorf("found %+v", f)
 	}
@@ -342,7 +342,7 @@ func TestServer_FrozenCommandsEndAtTheirDeadline(t *testing.T) {
 	tag := s.everythingIs(jjm.Ambiguous, jjm.Busy, b, r.ID)
 	s.fault("frozen", false)
 	s.until("held", b.Tag, all(2, jjm.BatchHold))
-	if f := s.find(tag); f.Presence != adapters.Absent { // as recorded: its request vanished with it
+	if f := s.find(tag); f.Presence != adapters.Absent { // as recorded: the request of the killed qsub is lost
 		t.Errorf("found %+v", f)
 	}
 }
@@ -358,7 +358,7 @@ func TestSubmit_AKilledQsubIsFoundAgain(t *testing.T) {
 	if f.Presence != adapters.Present || len(f.IDs) != 1 {
 		t.Fatalf("found %+v", f)
 	}
-	s.until("held", b.Tag, all(3, jjm.BatchHold)) // it never runs by itself
+	s.until("held", b.Tag, all(3, jjm.BatchHold)) // the array is held and never runs by itself
 	s.good(adapters.Release, members(b, f.IDs[0])...)
 	s.until("over", b.Tag, all(3, jjm.BatchEndedOK))
 }
@@ -377,7 +377,7 @@ func TestSubmit_ACutConnectionIsDoubtful(t *testing.T) {
 func TestSubmit_AnAcknowledgedIDMayBeLost(t *testing.T) {
 	s := newSite(t)
 	s.fault("lost-id", true)
-	array := s.bulk(2, "exit 0") // its qalter shows the loss
+	array := s.bulk(2, "exit 0") // qalter, which follows qsub for an array, detects the loss
 	_, err := s.a.Submit(t.Context(), array)
 	s.wantKind("submit", err, jjm.Ambiguous)
 	if f := s.find(array.Tag); f.Presence != adapters.Absent {
@@ -473,7 +473,7 @@ func TestSubmit_LeavesNoOutputToDeliver(t *testing.T) {
 	s.until("over", b.Tag, all(2, jjm.BatchEndedOK))
 }
 
-// BenchmarkList10000 measures jjm's own part of a listing of 10 000 members.
+// BenchmarkList10000 measures how long jjm itself takes for a listing of 10 000 members, without qstat.
 func BenchmarkList10000(b *testing.B) {
 	var text strings.Builder
 	text.WriteString(

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Since December 2023, OpenPBS answers only the first of several ids (json_several_ids).
+// Since December 2023, qstat of OpenPBS answers only for the first of several ids (recording json_several_ids). The
+// adapter looks up the remaining ids one by one.
 func TestUnanswered_IDsAreAskedForAgainAlone(t *testing.T) {
 	s := newSite(t)
 	s.fault("one-id", true)

@@ -11,7 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// line writes a record of 8.1.9 with the columns that jjm reads.
+// line returns a record of the accounting file as Grid Engine 8.1.9 writes it, with the columns that jjm reads.
+// change holds pairs of texts, of which the second replaces the first in the record.
 func line(tag string, job, task, failed, exit int, change ...string) string {
 	text := fmt.Sprintf(
 		"all.q:node7:jjmtest:jjmtest:%s:%d:sge:0:1795281015:1795281019:1795281022:%d:%d:3:0.004849:0.005245:4740.000000:"+
@@ -111,7 +112,7 @@ func TestRecord_AFailureNearTheMemoryLimitIsLabelled(t *testing.T) {
 	}
 }
 
-// now is shortly after the times of line.
+// now is a time shortly after the end of the task in the records of line.
 var now = time.Unix(1795281100, 0)
 
 type file struct {
@@ -139,7 +140,7 @@ func (f *file) add(text string) {
 	}
 }
 
-// count refreshes and returns the number of records known.
+// count reads the new records of the file, and returns the number of all records known so far.
 func (f *file) count() int {
 	f.Helper()
 	if err := f.h.refresh(f.Context(), now); err != nil {
@@ -207,7 +208,7 @@ func TestHistory_ARerunIsCountedAndTheLastRecordCounts(t *testing.T) {
 	if got := r.report(false); !ok || got.Restarts != 2 || got.State != jjm.BatchEndedOK {
 		t.Errorf("%+v", got)
 	}
-	// The same number with another tag is another job.
+	// A record with the same job number and another tag belongs to another job, because Grid Engine reuses numbers.
 	f.add(line("jb", 1, 1, 0, 4) + "\n")
 	f.count()
 	if r, _ := f.h.get(key{"ja", 1, 1}, "jjmtest"); r.exit != 0 {

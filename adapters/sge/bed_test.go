@@ -32,7 +32,7 @@ func onBed(t testing.TB, bed *testbed.Bed, bin string, change ...func(*Config)) 
 
 func TestConformance(t *testing.T) {
 	bed := testbed.Start(t, "sge")
-	a := onBed(t, bed, bed.Bin) // for all checks
+	a := onBed(t, bed, bed.Bin) // all checks share this adapter
 	if err := a.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}

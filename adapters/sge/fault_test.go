@@ -15,7 +15,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// patience is how long the bed may take on a busy machine.
+// patience is the longest time that a test waits for a change in the test bed; it is enough for a busy machine.
 var patience = await.Guard(6 * time.Minute)
 
 // patient polls until ok returns true, and fails the test after the patience.
@@ -23,7 +23,7 @@ func patient(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(300 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not %s after %v", what, patience)
+			t.Fatalf("not %s after %v, %s", what, patience, await.Hung)
 		}
 	}
 }
@@ -47,8 +47,8 @@ func wantKind(t *testing.T, what string, err error, kinds ...jjm.Kind) {
 	t.Errorf("%s: error %v of kind %q, want %v", what, err, jjm.KindOf(err), kinds)
 }
 
-// The test stops and kills the qmaster while a job runs, a bulk is held and a bulk is being
-// submitted.
+// The test stops and kills the qmaster at three moments: while a job runs, while a bulk is held, and while a bulk is
+// being submitted.
 func TestFaults(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	bed := testbed.StartAlone(t, "sge")
@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 	_, err = a.List(short(), bed.Owner, now)
 	wantKind(t, "list of a frozen qmaster", err, jjm.Busy)
 	bed.Do(t, "thaw", "qmaster")
-	// The answer to the next request shows that the previous request was handled.
+	// If the qmaster answers the next request, it has also handled the request that was sent while it was frozen.
 	after := bulkOf(t, bed, dir, 1, "exit 0")
 	patient(t, "thawed", func() bool { _, err := a.Submit(ctx, after); return err == nil })
 	first := find(t, a, bed, doubtful.Tag, after.Tag)
@@ -90,10 +90,10 @@ func TestFaults(t *testing.T) {
 	}
 	t.Logf("the bulk that was submitted to the frozen qmaster: %+v", first[0])
 
-	bed.Do(t, "freeze", "execd") // without its qmaster it would try again only after 30 s
+	bed.Do(t, "freeze", "execd") // without its qmaster, execd would try to reach it again only after 30 s
 	bed.Do(t, "kill", "qmaster")
 	_, err = a.Submit(ctx, bulkOf(t, bed, dir, 1, "exit 0"))
-	wantKind(t, "submit without a qmaster", err, jjm.Busy, jjm.Ambiguous) // the connection may break on the way
+	wantKind(t, "submit without a qmaster", err, jjm.Busy, jjm.Ambiguous) // the connection may break later
 	_, err = a.List(ctx, bed.Owner, now)
 	wantKind(t, "list without a qmaster", err, jjm.Busy)
 	_, err = a.Find(ctx, bed.Owner, []jjm.Tag{held.Tag})
@@ -181,8 +181,9 @@ func sweep(t *testing.T, a *Adapter, bed *testbed.Bed, tags ...jjm.Tag) {
 	}
 }
 
-// The test covers state Eqw. A job of jjm enters this state if its worker lacks the user or the folder. The test
-// instead submits a job without the shield.
+// A job in state Eqw (error) is reported as held, with the reason, and a release lets it run again. Jobs of jjm
+// enter this state if the worker lacks the account or the folder. The test submits a job without the shield instead,
+// which enters the state by its exit code 100.
 func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -209,9 +210,9 @@ func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
 	}
 }
 
-// Grid Engine prints invalid XML until it has cleaned up after the first run. On a busy
-// machine that clean-up may end the second run too, "failed 21: in recognizing job"; then
-// another task is tried.
+// A new adapter reads the listing of a task that Grid Engine runs again. Until Grid Engine has cleaned up after the
+// first run, it prints invalid XML. On a busy machine that clean-up may also end the second run ("failed 21: in
+// recognizing job"); the test then tries another task.
 func TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

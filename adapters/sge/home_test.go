@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Commands of Grid Engine get no HOME of their owner. Even without it, version 8.1.9 finds .sge_request and .sge_qstat
-// by the number of the account.
+// Commands of Grid Engine do not get the home folder of their owner in HOME, so that they do not read the owner's
+// settings. Version 8.1.9 finds .sge_request and .sge_qstat nevertheless, by the number of the account.
 func TestNew_CommandsFindNoSettingsOfTheirOwner(t *testing.T) {
 	for set, want := range map[string]string{"": "/", "/var/empty": "/var/empty"} {
 		bin := t.TempDir()

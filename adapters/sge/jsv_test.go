@@ -12,9 +12,9 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// A job submission verifier runs on the host of qsub as the account that runs qsub. First
-// qsub itself runs a script in that way; then a job file asks for it in each spelling, and
-// the script does not run.
+// A job submission verifier is a script that qsub runs on the host of qsub, with the rights of the account. The test
+// first shows that qsub itself runs such a script. Then a job file requests the script in each spelling of the option,
+// and jjm must not run it.
 func TestJSV_AJobFileRunsNothingOnTheSubmitHost(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "sge")
@@ -33,7 +33,7 @@ func TestJSV_AJobFileRunsNothingOnTheSubmitHost(t *testing.T) {
 	for key, value := range bed.Env {
 		qsub.Env = append(qsub.Env, key+"="+value)
 	}
-	printed, err := qsub.CombinedOutput() // it fails, because the script does not follow the protocol
+	printed, err := qsub.CombinedOutput() // qsub fails, because the script does not follow the protocol
 	if !ran() {
 		t.Fatalf("qsub does not run a verifier, so this test proves nothing: %v\n%s", err, printed)
 	}

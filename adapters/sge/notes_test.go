@@ -146,7 +146,7 @@ func TestMemory_AsksOnlyWhatItDoesNotKnow(t *testing.T) {
 func TestMemory_ReportsAnEndedTaskUntilItsRecordIsWritten(t *testing.T) {
 	m, f := newMemory(), newFile(t)
 	k := key{"ja", 1, 1}
-	told := jjm.Time(1795281016000) // the record says :19
+	told := jjm.Time(1795281016000) // three seconds before the start in the record of the accounting file
 	alive := map[key]jjm.Report{k: {Tag: "ja", ID: "1.1", State: jjm.BatchRunning, Started: told}}
 	if late := m.awaitingRecords("jjmtest", alive, f.h, now, time.Minute); len(late) != 0 {
 		t.Errorf("%+v", late)
@@ -199,7 +199,7 @@ func TestControl_AnswersFromTheListingAfterTheCommand(t *testing.T) {
 	k := key{"ja", 1, 1}
 	for _, tt := range []struct {
 		op      adapters.Op
-		letters string // "" = gone
+		letters string // state letters of qstat; "" if the task is gone
 		said    string
 		kind    jjm.Kind
 	}{
@@ -233,7 +233,7 @@ func FuzzParseNote(f *testing.F) {
 
 func TestRanBefore_ARecordOfTheCurrentRunIsNoRestart(t *testing.T) {
 	for name, c := range map[string]struct {
-		alive jjm.Time // its start
+		alive jjm.Time // start of its present run; 0 if it waits
 		last  record
 		want  int
 	}{

@@ -24,8 +24,7 @@ func recorded(t testing.TB, name string) []byte {
 	return text
 }
 
-// tagged returns the recorded outputs, with the "_" in the names of jobs removed so that
-// they are tags.
+// tagged removes the "_" from the names of jobs in a recorded output. The names then have the form of tags.
 func tagged(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "jjm_", "jjm")) }
 
 func at(t testing.TB, text string) jjm.Time {
@@ -57,7 +56,7 @@ func TestListing_PartsOfAnArrayKeepTheirStates(t *testing.T) {
 }
 
 func TestListing_JobsThatAreNotJJMsAreLeftOut(t *testing.T) {
-	// The recorded names contain "_", so they are not tags.
+	// The recorded names contain "_", so they are not tags, and the listings contain none of jjm's jobs.
 	for _, name := range []string{"qstat_xml.xml", "qstat_mixed_xml.xml", "qstat_h.xml"} {
 		if got, _, err := parseListing(recorded(t, name), "jjmuser"); err != nil || len(got) != 0 {
 			t.Errorf("%s: %+v, error %v", name, got, err)

@@ -13,7 +13,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// No text in the table is hidden by an earlier text.
+// receipt takes the first text of the table that it finds in the output of qsub. Each text must therefore be found
+// with its own kind of error, and not be hidden by an earlier text.
 func TestRefusals_EachTextHasItsKind(t *testing.T) {
 	kinds := map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, tooLarge: jjm.Busy, denied: jjm.Denied,
 		invalid: jjm.Invalid}

@@ -18,7 +18,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// lonely returns an adapter that has no Grid Engine behind it.
+// lonely returns an adapter for a Grid Engine that does not exist.
 func lonely(t testing.TB, change ...func(*Config)) (*Adapter, error) {
 	t.Helper()
 	a, err := New("far", adapters.Env{State: t.TempDir()}, func(c any) error {
@@ -212,7 +212,7 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 	}
 }
 
-// The test runs the job script with each awk that is installed.
+// The test runs the job script with each awk that is installed, and once without awk.
 func TestScript_EndsAsItsCommandDid(t *testing.T) {
 	awks := map[string]string{"the shell alone": "exit 127"}
 	for _, awk := range []string{"mawk", "gawk", "busybox awk", "original-awk"} {
@@ -227,7 +227,7 @@ func TestScript_EndsAsItsCommandDid(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(bin, "awk"), []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			deaf := name == "busybox awk" // see shield
+			deaf := name == "busybox awk" // busybox awk cannot end itself by a signal; see shield
 			for _, tt := range []struct {
 				script       string
 				exit, signal int
@@ -240,7 +240,7 @@ func TestScript_EndsAsItsCommandDid(t *testing.T) {
 					tt.exit, tt.signal = 0, tt.exit-128
 				}
 				if name == "the shell alone" {
-					tt.exit, tt.signal = 96, 0 // never run without the shield
+					tt.exit, tt.signal = 96, 0 // without awk there is no shield, and the command never runs
 				}
 				exit, signal, log := runScript(t, bin, tt.script)
 				if exit != tt.exit || signal != tt.signal {

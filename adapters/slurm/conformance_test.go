@@ -17,7 +17,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// open makes an adapter for a bed.
+// open returns an adapter for the Slurm of a test bed. change may change its configuration.
 func open(t adaptertest.TB, bed *testbed.Bed, change func(*slurm.Config)) *slurm.Adapter {
 	t.Helper()
 	c := slurm.DefaultConfig()
@@ -40,7 +40,7 @@ func probed(t *testing.T, a *slurm.Adapter) *slurm.Adapter {
 	return a
 }
 
-// admin runs scontrol as root.
+// admin runs scontrol as root and returns its output, whatever its exit code is.
 func admin(t adaptertest.TB, bed *testbed.Bed, args ...string) run.Output {
 	t.Helper()
 	env := append(os.Environ(), "SLURM_CONF="+bed.Env["SLURM_CONF"])
@@ -122,7 +122,8 @@ func TestConformance_Sbatch(t *testing.T) {
 	})
 }
 
-// The test runs the same suite through REST. It uses fewer jobs, because only Submit differs.
+// The test runs the suite on an adapter that submits through slurmrestd. It uses fewer jobs than the suite with
+// sbatch, because only Submit differs.
 func TestConformance_Rest(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -131,7 +132,7 @@ func TestConformance_Rest(t *testing.T) {
 	a := adaptertest.ShareListings(probed(t, open(t, bed, change)), bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		s := system(t, bed, a, change)
-		s.Commands = nil // it submits without commands
+		s.Commands = nil // this adapter submits without commands
 		s.NotHere["the walltime limit is enforced"] = "Slurm's least limit is a minute, which the suite with sbatch waits for"
 		maps.Copy(s.NotHere, adaptertest.WithoutCommands(
 			"faulty commands are for the suite with sbatch; slurmrestd is no command"))
@@ -140,7 +141,7 @@ func TestConformance_Rest(t *testing.T) {
 	})
 }
 
-// The test submits once with a token from the controller.
+// The test submits a bulk to slurmrestd over TCP, with a token that the adapter requests from the controller.
 func TestRest_ATokenOverTCP(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")

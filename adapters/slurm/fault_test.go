@@ -74,7 +74,8 @@ func bulk(t *testing.T, bed *testbed.Bed, n int, script string) adapters.Bulk {
 	return adapters.Bulk{Tag: tag, Owner: bed.Owner, N: n, Dir: "/", Argv: []string{"/bin/sh", "-c", script}}
 }
 
-// The test disturbs the controller. Its steps share a bed, and each step leaves the controller working.
+// The test stops, freezes and kills the controller. Its steps share a test bed, and the controller works again after
+// each step.
 func TestFaults(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	bed := ownBed(t)
@@ -212,7 +213,7 @@ func socketsOf(tag jjm.Tag) map[string]bool {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {
 		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), string(tag)) {
-			continue // of another account, or ended
+			continue // the process belongs to another account, or has ended
 		}
 		open, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "fd/*"))
 		for _, fd := range open {

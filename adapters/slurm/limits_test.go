@@ -75,8 +75,8 @@ func TestLimits_OfQOS(t *testing.T) {
 	}
 }
 
-// The limit of the default QOS limits the size of bulks. The adapter rejects a larger bulk for a QOS with a smaller
-// limit before the submission.
+// The limit of the default QOS limits the size of bulks. A bulk for a QOS or a partition with a smaller limit is
+// rejected by the adapter before sbatch runs.
 func TestLimits_BoundBulks(t *testing.T) {
 	config, err := filepath.Abs("testdata/config.txt")
 	if err != nil {

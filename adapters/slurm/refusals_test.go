@@ -10,16 +10,17 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// refused returns the error of a sbatch for one job that printed a text.
+// refused returns the error for a sbatch of one job that failed and printed a text.
 func refused(text string) error { return refusedAll(text, 1) }
 
-// refusedAll returns the error of a sbatch for n jobs that printed a text.
+// refusedAll returns the error for a sbatch of n jobs that failed and printed a text.
 func refusedAll(text string, n int) error {
 	_, err := receipt(run.Output{Exit: 1, Stderr: []byte("sbatch: error: " + text + "\n")}, n)
 	return err
 }
 
-// No text in the table is hidden by an earlier text.
+// receipt takes the first text of the table that it finds in the output of sbatch. Each text must therefore be found
+// with its own kind of error, and not be hidden by an earlier text.
 func TestRefusals_EachTextHasItsKind(t *testing.T) {
 	kinds := map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, tooMany: jjm.Busy, denied: jjm.Denied,
 		invalid: jjm.Invalid, tooLarge: jjm.Invalid}
@@ -36,7 +37,8 @@ func TestRefusals_EachTextHasItsKind(t *testing.T) {
 	}
 }
 
-// The texts of Slurm's source that can answer a submission are in the table.
+// testdata/errno.txt has the error texts of Slurm's source. Each text that can answer a submission must be in the
+// table.
 func TestRefusals_HaveTheTextsOfSlurm(t *testing.T) {
 	text, err := os.ReadFile("testdata/errno.txt")
 	if err != nil {
@@ -96,7 +98,8 @@ func TestRefusals_ALargeArray(t *testing.T) {
 	}
 }
 
-// slurmrestd does not name the limit of accounting, whatever its HTTP status is.
+// If a limit of the accounting rejects a submission, slurmrestd does not name the limit. Whatever its HTTP status
+// is, the error is of kind Busy and marked by TooMany and Unexplained.
 func TestRefusals_OfSlurmrestd(t *testing.T) {
 	for _, status := range []int{400, 500} {
 		_, err := restReceipt(status, []byte(`{"errors":[{"error":"`+unexplainedPolicy+`","error_code":2050}]}`), 3)

@@ -25,7 +25,9 @@ func restBulk() adapters.Bulk {
 	}
 }
 
-// restServer answers each submission in turn: "CODE BODY", or "cut".
+// restServer starts a server that answers each submission with the next of the given answers, and any further
+// submission with the last one. An answer is an HTTP status with a body ("CODE BODY"), or "cut" to close the
+// connection. It returns the URL, the number of requests so far, the last request, and the body of the last request.
 func restServer(t *testing.T, answers ...string) (url string, asked *atomic.Int32, last *http.Request, body *[]byte) {
 	t.Helper()
 	asked, last, body = new(atomic.Int32), new(http.Request), new([]byte)

@@ -155,7 +155,7 @@ func TestSqueue_RecordedListing(t *testing.T) {
 	tests := []struct {
 		tag  jjm.Tag
 		n    int
-		want jjm.Report // of the first
+		want jjm.Report // the report of the job with index 0
 	}{
 		{"jrecok", 2, jjm.Report{State: jjm.BatchEndedOK, Host: "n1"}},
 		{"jrecsig", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 137, Signal: 9, Host: "n1",
@@ -176,7 +176,7 @@ func TestSqueue_RecordedListing(t *testing.T) {
 		{"jrecpend", 4, jjm.Report{State: jjm.BatchQueued, Reason: "Dependency"}},
 		{"jrecnoname", 2, jjm.Report{State: jjm.BatchQueued, Reason: "PartitionDown"}},
 		{"jrecrequeue", 1, jjm.Report{State: jjm.BatchQueued, Reason: "BeginTime", Starts: 1795282695_000, Restarts: 1}},
-		{"jreccplain", 0, jjm.Report{}}, // no array, so not jjm's
+		{"jreccplain", 0, jjm.Report{}}, // this job is no array, so it does not belong to jjm
 	}
 	for _, tt := range tests {
 		got := all[tt.tag]
@@ -212,7 +212,7 @@ func TestSqueue_AnOutputThatIsNotWholeIsAnError(t *testing.T) {
 		"7|2|0|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|\n"
 	tests := []struct {
 		name, text string
-		n          int // of jobs; -1 for an error
+		n          int // number of jobs; -1 if the listing is an error
 		unread     int
 	}{
 		{"nothing at all", "", -1, 0},
@@ -284,8 +284,8 @@ func TestSacct_RecordedAccounting(t *testing.T) {
 	}{
 		{"jrecok 0", jjm.BatchEndedOK, 0, 0, 0},
 		{"jrecexit 0", jjm.BatchEndedFailed, 127, 0, 0},
-		{"jrecexit 1", jjm.BatchEndedFailed, 128, 0, 0}, // sacct says 0:0
-		{"jrecexit 10", jjm.BatchEndedFailed, 9, 0, 0},  // 137, and the reason says so
+		{"jrecexit 1", jjm.BatchEndedFailed, 128, 0, 0}, // although sacct shows 0:0
+		{"jrecexit 10", jjm.BatchEndedFailed, 9, 0, 0},  // the exit code is 137, and the reason says so
 		{"jrecsig 0", jjm.BatchEndedFailed, 137, 9, 0},
 		{"jrecmem 0", jjm.BatchEndedFailed, 137, 9, 75000},
 		{"jrectime 0", jjm.BatchTimeout, 0, 0, 3268},

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// control creates a control folder with A-REX's list. The tables are those of A-REX 6.17.
+// control creates a control folder with A-REX's list of delegations (credentials that users hand to A-REX), and returns
+// its path. The tables of the list are those of A-REX 6.17. rows are the values of rows of the list.
 func control(t *testing.T, rows ...string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// If a type's program does not end in its time because the machine is busy, this says nothing about the type. The exit
+// If the machine is busy, the program of a job type may not end in its time. This is no fault of the type. The exit
 // codes of "job-types test" and of a preview then mean that a retry can help.
 func TestTypes_ABusyMachineHasItsOwnExitCode(t *testing.T) {
 	dir := t.TempDir()

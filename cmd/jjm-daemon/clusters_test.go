@@ -76,7 +76,7 @@ func TestClustersTest_AFailureIsToldWithItsRemedy(t *testing.T) {
 	}
 }
 
-// If the commands of a batch system do not exist, only one check fails.
+// If the commands of a batch system do not exist, "clusters test" reports one failed check, not one for each command.
 func TestClustersTest_ADeadSystemIsToldOnce(t *testing.T) {
 	config := site(t, "exit 0")
 	text := "state = \"" + filepath.Dir(config) + "/state\"\nwrapper = \"" + filepath.Dir(config) + "/jjm-wrapper\"\n" +

@@ -15,7 +15,8 @@ func tested(t *testing.T, files map[string]string) (string, int) {
 	return testedFor(t, files, "")
 }
 
-// testedFor is tested, with an expected number of local jobs of the job file, such as "=2".
+// testedFor runs the same command as tested. expected is the number of local jobs that the job file must make, such as
+// "=2".
 func testedFor(t *testing.T, files map[string]string, expected string) (string, int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,8 +33,7 @@ func testedFor(t *testing.T, files map[string]string, expected string) (string, 
 
 const toy = "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"true\"]\n[work]\ncount = 2\n"
 
-// The test of a type fails if the type or the job file needs an input that does not exist, because then no job could
-// run.
+// "job-types test" fails if the type or the job file needs an input that does not exist, because then no job could run.
 func TestJobTypesTest_InputsThatAreMissing(t *testing.T) {
 	lost := "[[inputs]]\npath = \"lost.sh\"\n"
 	for name, files := range map[string]map[string]string{
@@ -51,7 +51,8 @@ func TestJobTypesTest_InputsThatAreMissing(t *testing.T) {
 	}
 }
 
-// program returns the program of a type, in sh, that answers with these texts.
+// program returns the program of a job type, in sh. It runs the commands describe if it is asked to describe the type,
+// and the commands plan for any other request.
 func program(describe, plan string) string {
 	return "#!/bin/sh\nread -r r\ncase $r in *'\"describe\"'*) " + describe + ";; *) " + plan + ";; esac\n"
 }
@@ -78,8 +79,8 @@ func TestJobTypesTest_NothingIsTriedOfATypeThatDoesNotDescribeItself(t *testing.
 	}
 }
 
-// The test finds a plan that differs at each call. With such a plan, a dry run would show another plan than the one
-// that is carried out.
+// "job-types test" finds a program whose plan differs at each call. With such a plan, a dry run would show another plan
+// than the one that is carried out.
 func TestJobTypesTest_APlanThatDiffersAtEachCall(t *testing.T) {
 	out, code := tested(t, map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n",
 		"toy-job.toml": "type = \"toy\"\n",
@@ -116,8 +117,8 @@ refused() { echo '{"problems": [{"field": "params.n", "text": "the site allows '
 const heeds = `[ $n -le $most ] || refused
 `
 
-// The test finds the three mistakes of a program that cost most: it drops a row, it ignores the site's limit, or it
-// remembers earlier calls.
+// "job-types test" finds the mistakes of a program with the worst consequences: it drops a row, it ignores the site's
+// limit, or it remembers earlier calls.
 func TestJobTypesTest_FindsWhatProgramsDoWrong(t *testing.T) {
 	const right = heeds + `reply "$(rows $n)" "$word"`
 	for name, c := range map[string]struct{ plan, expected, check, want string }{
@@ -148,8 +149,8 @@ word=$(cat shared); rm calls/$$; reply "$(rows $n)" "$word"`, "=3", "calls at on
 	}
 }
 
-// jjm itself makes the local jobs of a type that a file declares, and keeps the site's limit. So only the number in the
-// job file can be too small.
+// If a file declares the type, jjm itself makes the local jobs and keeps the site's limit. Therefore the only possible
+// mistake is that the job file makes fewer local jobs than expected.
 func TestJobTypesTest_ADeclaredTypeThatMakesTooFew(t *testing.T) {
 	out, code := testedFor(t, map[string]string{"toy.toml": toy, "toy-job.toml": "type = \"toy\"\n"}, "=3")
 	if code != exitNo || !strings.Contains(out, "the type makes 2 local jobs, want 3") {

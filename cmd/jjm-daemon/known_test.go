@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The master dataset and a secondary dataset may have files with the same LFN. Paths replace only the LFNs of files
-// that local jobs of this site made.
+// lying replaces the LFNs of files that local jobs of this site made by the paths of these files. The master dataset
+// and a secondary dataset may have files with the same LFN and different paths.
 func TestKnown_FilesAreNamedByWhereTheyLie(t *testing.T) {
 	k := known{lies: map[fileOf]string{{jjm.OwnFiles, "a"}: "/work/a", {"cards", "a"}: "/work/cards/a"}}
 	part := &jjm.Part{Input: &jjm.PartInput{Files: []string{"a", "b"},

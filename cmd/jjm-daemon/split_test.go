@@ -74,7 +74,7 @@ reprocess makes 3 local jobs: cut by LumiBased, as the job file says
 	if !strings.HasPrefix(out, strings.TrimSuffix(want, "\n")) || code != exitOK {
 		t.Errorf("exit %d %s\n%s", code, errs, cmp.Diff(want, out))
 	}
-	// --files gives the same result: the list replaces facts that only the daemon knows.
+	// With --files, which replaces facts that only the daemon knows, the preview is the same.
 	_, again, _ := splits(t, fmt.Sprintf(reprocess, ""), map[string]string{"raw.csv": table}, "--limit", "2", "--files",
 		"DIR/raw.csv")
 	if diff := cmp.Diff(out, again); diff != "" {
@@ -120,7 +120,7 @@ params = { files_per_job = 1 }`, 1)
 	}
 }
 
-// The preview says which merges there will be, as far as that is known before local jobs run.
+// The preview shows the number of merges, as far as it is known before local jobs run.
 func TestSplit_TellsOfMerges(t *testing.T) {
 	merge := "result = \"exit\"\noutputs = [\"o\"]\n" +
 		strings.Replace(fmt.Sprintf(reprocess, `from = "raw.csv"`), "lumis_per_job = 3",

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/app"
 )
 
-// The number and the length of the lines below a check are limited. The remedy is always among them, and a failure of
-// several jobs is printed once.
+// The number and the length of the lines that the report prints below a check are limited. The remedy is always among
+// the lines, and a failure of several jobs is printed once.
 func TestDetails_AreForPeople(t *testing.T) {
 	many := conformance.Outcome{Remedy: strings.Repeat("look at this ", 30)}
 	for i := range 100 {

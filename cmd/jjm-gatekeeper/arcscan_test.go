@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// A scan runs as root. It believes each file of a job only in those facts that the account which may write the file may
-// decide. docs/GATEKEEPERS.md has the table.
+// A scan runs as root and reads files of jobs. From each file it uses only the facts that the account which may write
+// the file is allowed to decide. docs/GATEKEEPERS.md has the table.
 func TestArcEntry_BelievesOfEachFileWhatItsWriterMaySay(t *testing.T) {
 	needs.Root(t, "to give files to another account")
 	const user = 4711
@@ -23,7 +23,7 @@ func TestArcEntry_BelievesOfEachFileWhatItsWriterMaySay(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		status, grami string
-		local         int    // the owner of the file
+		local         int    // owner of the file job.ID.local
 		done          bool   // the end was reported to A-REX
 		want          string // part of the refusal; "none" if A-REX does not wait for the job
 	}{

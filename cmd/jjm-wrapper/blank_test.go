@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A job runs in a work area whose path has blanks, and calls the helpers by their quoted paths.
+// A job runs in a work area whose path has blanks, and calls the helpers of the wrapper by their quoted paths.
 func TestHelpers_WorkBelowAPathWithBlanks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "my  work *")
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 
-// carried does what a batch system does that transfers files: it transfers the files of the site to a new folder, runs
-// the wrapper there, and transfers the parcel back. bring transfers the files to the folder.
+// carried runs a job in the same way as a batch system that transfers files. It transfers the files of the site to a
+// new folder with bring, runs the wrapper there, checks its exit code, and transfers the parcel (the file with the
+// results) back.
 func (s *site) carried(want int, bring func(dir string, box sandbox.Box)) (stderr string) {
 	s.t.Helper()
 	s.write()
@@ -99,8 +101,8 @@ echo '<host id="n1"/>' | "$JJM_RECORD"`)
 func TestCarry_TheProxyThatTheBatchSystemBringsIsTheJobs(t *testing.T) {
 	for _, ours := range []bool{true, false} {
 		s := newSite(t, `cat "$X509_USER_PROXY"; chmod 600 "$X509_USER_PROXY"`)
-		handle := jjm.HandleOf(1, "k")
-		if _, err := s.area.PutCredential(handle, jjm.Credential{Kind: jjm.ProxyKind, Secret: "from the box"}); err != nil {
+		handle, proxy := jjm.HandleOf(1, "k"), jjm.Credential{Kind: jjm.ProxyKind, Secret: "from the box"}
+		if _, err := s.area.PutCredential(handle, credential.Parse(proxy)); err != nil {
 			t.Fatal(err)
 		}
 		s.job.Credentials = map[string]string{"X509_USER_PROXY": sandbox.CredentialPath(handle, jjm.ProxyKind)}

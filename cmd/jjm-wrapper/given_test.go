@@ -31,7 +31,7 @@ func (s *site) reads() {
 			Secondary: []jjm.StreamFiles{{Dataset: "more", Files: []string{second}}}}}}
 }
 
-// put writes a file in the area.
+// put writes a file below the work area.
 func (s *site) put(name, text string) {
 	s.t.Helper()
 	file := filepath.Join(s.area.Root(), name)
@@ -43,7 +43,8 @@ func (s *site) put(name, text string) {
 	}
 }
 
-// readAll prints the files that the command line, the environment, the list of inputs and the JSON of the part name.
+// readAll is a script that prints the contents of all files that the command line, the environment, the list of inputs
+// and the JSON of the part name.
 const readAll = `cat "$1" "${SECOND#file:}" $(cat "$JJM_INPUT_FILES"); tr , '\n' <"$JJM_INPUT" | sed -n 's/.*"\(\/[^"]*\)".*/\1/p' | xargs cat
 echo "$1" >name`
 

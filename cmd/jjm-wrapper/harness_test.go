@@ -52,7 +52,7 @@ func buildAndRun(m *testing.M) int {
 
 const testTag = jjm.Tag("jtest7k2m9q4abc")
 
-// site is a work area with one bulk.
+// site is a work area with one bulk, for whose jobs the tests run the wrapper.
 type site struct {
 	t    testing.TB
 	area *sandbox.Area
@@ -96,7 +96,7 @@ func (s *site) write() {
 	}
 }
 
-// pack makes the package of inputs: files by name, with their contents. All files are executable.
+// pack makes the package of inputs of the job, from files by name. All files are executable.
 func (s *site) pack(files map[string]string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -113,7 +113,7 @@ func (s *site) packed() (pkg string, files []string, err error) {
 	return s.area.Pack(s.t.Context(), s.inputs, func(p string) (io.ReadCloser, error) { return os.Open(p) })
 }
 
-// command returns the command that runs the wrapper for a position.
+// command returns the command that runs the wrapper for the job at a position of the bulk.
 func (s *site) command(pos int, env ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, sandbox.WrapperName), "run", s.area.Root(), string(testTag))
 	cmd.Dir = filepath.Join(s.area.Root(), sandbox.BulkDir(testTag))
@@ -122,7 +122,8 @@ func (s *site) command(pos int, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// run writes the site, runs position 0, and checks the wrapper's exit code.
+// run writes the files of the site, runs the wrapper for position 0, checks its exit code, and returns its standard
+// error.
 func (s *site) run(want int, env ...string) (stderr string) {
 	s.t.Helper()
 	s.write()
@@ -144,7 +145,7 @@ func runCommand(t testing.TB, cmd *exec.Cmd) (int, string) {
 	return wait(t, cmd), errs.String()
 }
 
-// wait waits for a started command.
+// wait waits for a started command, kills it after a minute, and returns its exit code.
 func wait(t testing.TB, cmd *exec.Cmd) int {
 	t.Helper()
 	timer := time.AfterFunc(await.Guard(time.Minute), func() { _ = cmd.Process.Kill() })
@@ -192,7 +193,7 @@ func (s *site) file(name string) string {
 	return string(b)
 }
 
-// eventually waits until ok returns true. what is for the message if that does not happen.
+// eventually waits until ok returns true. If that takes too long, the test fails with a message that contains what.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)

@@ -23,7 +23,7 @@ func TestLogHelper_AppendsOneRecord(t *testing.T) {
 		name string
 		args []string
 		exit int
-		says string // on standard error
+		says string // expected text on standard error
 		want []glf.Record
 	}{
 		{"words are found again", []string{"RETRY", "from scratch", "3", ""}, 0, "",

@@ -77,7 +77,7 @@ func TestLog_OfAnotherMakerIsNotTaken(t *testing.T) {
 	}
 }
 
-// input.json has the values of the streams.
+// The file input.json, which describes the part to the application, has the values of the streams.
 func TestInput_TellsTheStreams(t *testing.T) {
 	s := newSite(t, `cp "$JJM_INPUT" seen; $GBS_LOG SUCCEEDED seen`)
 	s.as[0].Part.Input = &jjm.PartInput{Files: []string{"f1"}}

@@ -36,8 +36,8 @@ func newAttempt(t *testing.T, names ...string) *attempt {
 	return &attempt{dir: dir, root: root, log: &logFile{root: root}}
 }
 
-// If opening a file hangs until the time is over, this file and all later files are left out. The earlier files are
-// collected.
+// Opening a file hangs until the time for outputs is over. This file and all later files are left out. The earlier
+// files are collected.
 func TestGather_DoesNotWaitForAFileSystemThatHangs(t *testing.T) {
 	a := newAttempt(t, "a", "b", "c")
 	a.job.Required = []string{"c"}

@@ -146,7 +146,7 @@ func TestRun_TheProgramIsLookedUpAmongTheInputsFirst(t *testing.T) {
 	tests := []struct {
 		name   string
 		files  map[string]string
-		plain  bool // without the x bits
+		plain  bool // whether the file lacks the permission to execute
 		argv   []string
 		exit   int
 		stdout string
@@ -382,7 +382,8 @@ func TestRun_OneOfManyPositionsRuns(t *testing.T) {
 	}
 }
 
-// Each process of the application gets SIGXCPU when it has used its processor time. The batch system need not limit it.
+// The wrapper limits the processor time of each process of the application, which gets SIGXCPU at the limit. The batch
+// system need not limit it.
 func TestRun_ProcessorTimeIsLimited(t *testing.T) {
 	s := newSite(t, `while :; do :; done`)
 	s.job.CPUTime = jjm.Duration(time.Second)

@@ -151,7 +151,7 @@ func TestTrouble_AnAttemptFolderThatVanishesIsReported(t *testing.T) {
 
 func TestTrouble_AnUnwritableAttemptFolderIsReported(t *testing.T) {
 	s := newSite(t, `echo ran`)
-	// A file in place of a folder stops root too.
+	// A file in place of a folder also stops the wrapper if root runs it.
 	if err := os.MkdirAll(filepath.Join(s.area.Root(), "jobs", "17"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,13 @@ import (
 	served "jjm/internal/api/serve"
 	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/servertest"
 )
 
-// bedSite is the fake service for the verbs about the site, and for those verbs about jobs that only people use.
-// Another fake service has the jobs.
+// bedSite is a fake service, which answers the verbs about the site, and the verbs about jobs that only people use.
+// Another fake service, servertest.Fake, has the jobs.
 type bedSite struct {
 	jobs *servertest.Fake
 	mu   sync.Mutex
@@ -86,7 +87,7 @@ func (b *bedSite) advertise(ctx context.Context, _ server.Caller,
 	return wire.AdvertiseAnswer{Advertised: &ad}, nil
 }
 
-// reset closes the circuit breaker of a cluster in Sites.
+// reset closes the circuit breaker of a cluster.
 func (b *bedSite) reset(ctx context.Context, c server.Caller, r wire.ResetRequest) (a wire.None, err error) {
 	if err := b.asked(ctx, "reset"); err != nil {
 		return a, err
@@ -153,10 +154,10 @@ func (b *bedSite) ban(ctx context.Context, c server.Caller, r wire.BanRequest) (
 	given := jjm.Ban{Kind: jjm.BanKind(request.Name), Name: request.Name, Reason: request.Reason, By: c.User, UID: c.UID,
 		Since: 1}
 	b.bans = slices.DeleteFunc(b.bans, func(old jjm.Ban) bool {
-		if request.Lift && old.Same(given) {
+		if request.Lift && credential.SameBan(old, given) {
 			out.Bans = append(out.Bans, old)
 		}
-		return old.Same(given)
+		return credential.SameBan(old, given)
 	})
 	if request.Lift {
 		return a, nil
@@ -238,7 +239,7 @@ func (b *bedSite) retract(ctx context.Context, c server.Caller,
 	return a, err
 }
 
-// copy submits a job file whose lines are the edits of the request.
+// copy submits, to the fake service, a job file whose lines are the edits of the request.
 func (b *bedSite) copy(ctx context.Context, c server.Caller, r wire.CopyRequest) (a wire.CopyAnswer, err error) {
 	id, how := r.Grid(), r.CopyHow
 	if err := b.jobs.Use(ctx, "copy", c, id, func(*servertest.Job) {}); err != nil {

@@ -140,8 +140,8 @@ func (c *cli) clusterTrouble(all []wire.Cluster) error {
 	return nil
 }
 
-// clusterState returns the state of a cluster in one to three words. If several things are wrong, it names an open
-// circuit breaker rather than other trouble, and trouble rather than orders.
+// clusterState returns the state of a cluster in one to three words. If several things apply, it names only
+// the first of these: a circuit breaker, another trouble, an order of an operator such as a pause.
 func clusterState(cl wire.Cluster, now jjm.Time) string {
 	switch {
 	case cl.Breaker != nil:

@@ -119,8 +119,8 @@ func TestCodeOf_EveryKindHasItsExitCode(t *testing.T) {
 	}
 }
 
-// If a retry may remove the problems, the job file is not refused. If one problem is a mistake in the job file, it is
-// refused.
+// Problems with a job file that may disappear at a retry do not refuse the job file. One problem that is a mistake in
+// the job file refuses it.
 func TestRefused_ABusyProgramIsNoRefusal(t *testing.T) {
 	busy := jjm.Problem{Where: "job.toml:1", Field: "type", Text: "2 programs run already: try again", Busy: true}
 	wrong := jjm.Problem{Field: "name", Text: "too long"}

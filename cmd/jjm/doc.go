@@ -39,7 +39,7 @@
 //	3    no such job
 //	4    neither a daemon nor the records answer, or the daemon is too busy
 //	5    refused: the job file is wrong (every problem is on standard error)
-//	6    denied: the job belongs to another account, or a ban or a drain is in force
+//	6    denied: the job belongs to another account, a ban or a drain is in force, or only an administrator may do it
 //	7    not finished yet (output, wait --timeout)
 //	8    anything else: the daemon's log says more
 //	9    some: of many jobs or job types some succeeded, and others were refused or failed

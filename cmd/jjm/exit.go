@@ -26,7 +26,8 @@ const (
 // exitHelp is the description of the exit codes in jjm --help.
 const exitHelp = `Exit codes:
   0  ok                                    5    refused: the job file is wrong
-  1  the answer is "no": the job failed    6    denied: another's job, ban, drain
+  1  the answer is "no": the job failed    6    denied: another's job, ban, drain,
+                                                no administrator
   2  the command line is wrong             7    not finished yet
   3  no such job                           8    anything else
   4  no daemon answers, or it is too busy  9    some succeeded, others were refused

@@ -7,7 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The value of a flag for a time means the whole minute, second or day, up to now at most.
+// The value of a flag for a time has a last part: a minute, a second or a day. The value means all of this minute,
+// second or day, but no time after now.
 func TestInThePast_ATimeLastsAsLongAsItsLastPart(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)
 	at := func(day, hour, minute, second, ms int) jjm.Time {

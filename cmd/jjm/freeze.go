@@ -42,7 +42,8 @@ func (*unfreeze) Help() string {
 	return "A completed_frozen local job is completed again, a failed_frozen local job is failed, also if it was killed " +
 		"before it was frozen. The id of a grid job means its frozen local jobs; the grid job itself must not be over. " +
 		"The command prints a line for each id: ID unfrozen N, ID no-change (none is frozen, which is a success), or " +
-		"ID error KIND TEXT. For the owner and administrators.\n\n" +
+		"ID error KIND TEXT. A local job that is named and was killed, or is not over, is refused. For the owner and " +
+		"administrators.\n\n" +
 		"Filters select frozen local jobs among the ids or, without any, among all your jobs (an administrator's: all " +
 		"jobs). Above 100 jobs it asks, or wants --yes."
 }

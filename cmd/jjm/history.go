@@ -12,7 +12,7 @@ import (
 // history shows the journal of a job.
 type history struct {
 	Limit  int      `short:"n" placeholder:"N" help:"At most N, the latest; 0 is the daemon's own limit."`
-	Orders bool     `help:"What administrators ordered: drain, pause, maintenance, resume."`
+	Orders bool     `help:"The site: orders, starts of the daemon, outages of clusters."`
 	JSON   bool     `name:"json" help:"One JSON object per line."`
 	IDs    []string `arg:"" optional:"" name:"ID" help:"Grid jobs or local jobs."`
 
@@ -64,7 +64,7 @@ func (h *history) show(c *cli, refs ...string) error {
 		return h.printJSON(c, a)
 	}
 	if len(a.History) == 0 && h.Orders {
-		c.say("nothing was drained, paused or resumed so far")
+		c.say("nothing so far: no order of an administrator, no start of the daemon, no outage of a cluster")
 		return nil
 	}
 	if err := c.historyTable(a.History); err != nil || len(a.Attempts) == 0 {

@@ -49,7 +49,8 @@ func TestBarLine_ShowsLessWhereThereIsLessRoom(t *testing.T) {
 	}
 }
 
-// dropBar removes the characters of the bar from a line, so that the rest can be compared. It is for strings.Map.
+// dropBar removes the characters of a progress bar from a line, so that the rest can be compared. It is a mapping for
+// strings.Map.
 func dropBar(r rune) rune {
 	if strings.ContainsRune("=> ", r) {
 		return -1
@@ -128,7 +129,7 @@ func TestPace_EstimatesFromTheLastMinutes(t *testing.T) {
 		p.add(t0.Add(time.Duration(i)*time.Minute), float64(i)/1000)
 	}
 	now := t0.Add(10 * time.Minute)
-	for i := 1; i <= 20; i++ { // then they are ten times as fast
+	for i := 1; i <= 20; i++ { // then the jobs are ten times as fast
 		now = now.Add(time.Minute)
 		p.add(now, 0.01+float64(i)/100)
 	}

@@ -3,13 +3,12 @@ package main
 import (
 	"fmt"
 
-	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
 
-// resplit cuts the work of failed local jobs again.
+// resplit cuts the work of failed and killed local jobs again.
 type resplit struct {
 	Into   int64 `placeholder:"N" help:"Cut the work of each into N new local jobs. The default is 2."`
 	Events int64 `name:"events-per-job" placeholder:"N" help:"Each new local job has at most N events of a file."`
@@ -23,17 +22,18 @@ type resplit struct {
 // Help returns the text of --help below the usage.
 func (*resplit) Help() string {
 	return "The work of failed local jobs is cut again, into smaller local jobs with new ids, names and numbers. The " +
-		"id of a grid job means its failed local jobs. They end permanently as failed/given-back: what is known of their " +
-		"attempts stays, and they can no longer be run again. The new local jobs request the same resources. A grid " +
-		"job that is over is reopened, as by jjm resubmit: its next generation gets a tar of its own.\n\n" +
+		"id of a grid job means its failed local jobs; killed ones are cut if they are named. They end permanently as " +
+		"failed/given-back or killed/given-back: what is known of their attempts stays, and they can no longer be run " +
+		"again. The new local jobs request the same resources. A grid job that is over is reopened, as by jjm " +
+		"resubmit: its next generation gets a tar of its own.\n\n" +
 		"The work must be files, events of files, or luminosity sections. Generated events and rows cannot be cut " +
 		"again, nor what belongs to a part as a whole: random seeds, files of secondary datasets, ancestors. Grid jobs " +
 		"that merge are refused. docs/OPERATIONS.md has the whole list.\n\n" +
 		"It prints a line for each grid job: ID resplit N into M (and generation G, if one begins), ID no-change (" +
 		"nothing failed, which is a success), or ID error KIND TEXT; and below it, which local jobs stay as they are " +
 		"and why. For the owner and administrators.\n\n" +
-		"Filters select failed local jobs among the ids or, without any, among all your jobs (an administrator's: all " +
-		"jobs). Above 100 jobs it asks, or wants --yes."
+		"Filters select failed local jobs, with --job-state also killed ones, among the ids or, without any, among all " +
+		"your jobs (an administrator's: all jobs). Above 100 jobs it asks, or wants --yes."
 }
 
 // Run carries out jjm resplit.
@@ -82,16 +82,9 @@ func (r *resplit) checkSizes(how wire.ResplitHow) error {
 }
 
 func resplitLines(r wire.Resplit, dry bool) string {
-	var text string
-	switch {
-	case r.Error != nil:
-		return fmt.Sprintf("%s error %s %s\n", r.ID, r.Error.Kind, plain.Printable(r.Error.Text))
-	case r.NoChange:
-		text = r.ID.String() + " no-change\n"
-	case dry:
-		text = fmt.Sprintf("%s would resplit %d into %d%s\n", r.ID, r.Jobs, r.Parts, beginning(r.Generation))
-	default:
-		text = fmt.Sprintf("%s resplit %d into %d%s\n", r.ID, r.Jobs, r.Parts, beginning(r.Generation))
+	did := fmt.Sprintf("resplit %d into %d", r.Jobs, r.Parts) + beginning(r.Generation)
+	if dry {
+		did = "would " + did
 	}
-	return text + leftLines(r.Left, r.LeftOut)
+	return gridLines(r.ID, r.Error, r.NoChange, did, leftLines(r.Left, r.LeftOut))
 }

@@ -84,21 +84,12 @@ func (r *resubmit) Run(c *cli) error {
 }
 
 func resubmitLines(r wire.Resubmitted, dry bool) string {
-	var text string
-	switch {
-	case r.Error != nil:
-		return fmt.Sprintf("%s error %s %s\n", r.ID, r.Error.Kind, plain.Printable(r.Error.Text))
-	case r.NoChange:
-		text = r.ID.String() + " no-change\n"
-	case dry:
-		text = fmt.Sprintf("%s would resubmit %d%s%s\n", r.ID, r.Jobs, beginning(r.Generation), asking(r.Resources))
-	default:
-		text = fmt.Sprintf("%s resubmitted %d%s%s\n", r.ID, r.Jobs, beginning(r.Generation), asking(r.Resources))
+	did := fmt.Sprintf("resubmitted %d", r.Jobs)
+	if dry {
+		did = fmt.Sprintf("would resubmit %d", r.Jobs)
 	}
-	for _, note := range r.Notes {
-		text += "  " + plain.Printable(note) + "\n"
-	}
-	return text + changedLines(r) + leftLines(r.Left, r.LeftOut)
+	return gridLines(r.ID, r.Error, r.NoChange, did+beginning(r.Generation)+asking(r.Resources),
+		noteLines(r.Notes), changedLines(r), leftLines(r.Left, r.LeftOut))
 }
 
 // changedLines returns the lines about inputs that changed since they were packed, "" if none is known to have changed.

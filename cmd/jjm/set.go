@@ -74,21 +74,11 @@ func (s *set) Run(c *cli) error {
 
 // setLines returns the lines about one grid job.
 func setLines(r wire.Changed, how wire.SetHow) string {
-	var text string
-	switch {
-	case r.Error != nil:
-		return fmt.Sprintf("%s error %s %s\n", r.ID, r.Error.Kind, plain.Printable(r.Error.Text))
-	case r.NoChange:
-		text = r.ID.String() + " no-change\n"
-	case how.DryRun:
-		text = fmt.Sprintf("%s would set %d%s\n", r.ID, r.Jobs, valuesText(how, r.Later))
-	default:
-		text = fmt.Sprintf("%s set %d%s\n", r.ID, r.Jobs, valuesText(how, r.Later))
+	did := fmt.Sprintf("set %d%s", r.Jobs, valuesText(how, r.Later))
+	if how.DryRun {
+		did = "would " + did
 	}
-	for _, note := range r.Notes {
-		text += "  " + plain.Printable(note) + "\n"
-	}
-	return text + leftLines(r.Left, r.LeftOut)
+	return gridLines(r.ID, r.Error, r.NoChange, did, noteLines(r.Notes), leftLines(r.Left, r.LeftOut))
 }
 
 // valuesText returns " with" and the values that the command sets. later is set if local jobs that are made later get

@@ -17,8 +17,8 @@ func TestStatus_OfAJobWithoutLocalJobs(t *testing.T) {
 	}
 }
 
-// While the next attempt waits, host, times, exit code and message are those of the previous attempt, and the text says
-// so.
+// While a local job waits for its next attempt, its host, times, exit code and message belong to the previous attempt,
+// and the text says so.
 func TestAttemptText_SaysOfWhichAttemptTheFactsAre(t *testing.T) {
 	for want, l := range map[string]jjm.LocalJob{
 		"2, the next one; host, times, exit and message are of attempt 1": {Attempt: 2, Phase: jjm.RetryWait},

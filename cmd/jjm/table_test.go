@@ -24,8 +24,8 @@ import (
 	"jjm/internal/testkit/said"
 )
 
-// printers returns a function for each table of the program. The function prints the table with long in the places of
-// texts that other people choose, and with n in the places of numbers.
+// printers returns a function for each table of the program that prints this table. In the table, long stands in place
+// of texts that other people choose, and n in place of numbers.
 func printers(long string, n int) map[string]func(*cli) error {
 	id := jjm.LocalID{Grid: jjm.GridID(n) * 10_000, N: int32(n)}
 	at := jjm.Time(1700000000000)
@@ -173,7 +173,8 @@ func TestTables_FitTheirLines(t *testing.T) {
 	})
 }
 
-// The list of printers contains each function that prints a table.
+// The list of printers contains every function of the program that prints a table, so TestTables_FitTheirLines tests
+// all of them.
 func TestTables_AreAllHeldToThat(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -38,7 +38,8 @@ func here(t *testing.T) string {
 	return dir
 }
 
-// awks returns every awk that is installed, as MC_AWK takes it, each under one name.
+// awks returns the installed awk programs as values of the variable MC_AWK. It returns a program with several names
+// once.
 func awks(t *testing.T) []string {
 	t.Helper()
 	var found []string

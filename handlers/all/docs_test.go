@@ -22,7 +22,8 @@ import (
 	"jjm/internal/testkit/needs"
 	"jjm/internal/work/split"
 
-	// Another command compiles the example. go test uses its cached result as long as this package is unchanged.
+	// TestJobTypes_ExampleTypePassesTheSuite compiles a test that uses this package, in a separate go command. The import
+	// tells go test to run the tests again if this package changes.
 	_ "jjm/internal/testkit/handlertest"
 )
 
@@ -201,7 +202,7 @@ func TestJobFiles_MistakesAreReportedAsShown(t *testing.T) {
 	}
 }
 
-// The table of the page must equal the keys of the types.
+// The table of keys in docs/JOB-FILES.md must equal the keys of the Go types.
 func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	want := map[string]bool{"cluster": true}
 	keys := func(prefix string, v any) {
@@ -237,7 +238,7 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	}
 }
 
-// The table of the page must equal the placeholders of parts.
+// The table of placeholders in the page must equal the placeholders that parts have.
 func TestJobFiles_EveryPlaceholderIsListed(t *testing.T) {
 	want := map[string]bool{}
 	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile} {
@@ -274,7 +275,7 @@ func TestJobTypes_SettingsAreThoseOfTheTypes(t *testing.T) {
 	}
 }
 
-// table writes settings as the page shows them.
+// table formats settings as the table in the page shows them.
 func table(params []handlers.Param) string {
 	var b strings.Builder
 	b.WriteString("| setting | type | unit | default | meaning |\n|---|---|---|---|---|\n")
@@ -288,7 +289,8 @@ func table(params []handlers.Param) string {
 	return b.String()
 }
 
-// The test compiles the job type of the page as if it were in the tree, and runs its test.
+// The test compiles the example job type of docs/JOB-TYPES.md as if the type were a package of the project, and runs
+// the test of the example.
 func TestJobTypes_ExampleTypePassesTheSuite(t *testing.T) {
 	needs.Program(t, "go", "golang-go")
 	root, err := filepath.Abs("../..")

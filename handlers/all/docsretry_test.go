@@ -23,7 +23,7 @@ type end struct {
 	exit int
 }
 
-// evidence returns the evidence of an attempt that ends in this way.
+// evidence returns the evidence that an attempt with this end leaves behind.
 func (e end) evidence(attempt int32) jjm.Evidence {
 	if e.lasts == 0 {
 		return jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed}, Claim: &jjm.Claim{Holder: jjm.HolderDaemon}}
@@ -74,7 +74,7 @@ func retryTable(t *testing.T) [][]string {
 	return rows
 }
 
-// The retries on the page agree with the code.
+// The numbers of retries in the page's table equal the numbers that the code makes.
 func TestJobFiles_RetriesEqualTheTable(t *testing.T) {
 	early := time.Duration(*jjm.DefaultLimits().EarlyMinutes) * time.Minute
 	within := fmt.Sprintf("within %d minutes", *jjm.DefaultLimits().EarlyMinutes)
@@ -104,7 +104,7 @@ func TestJobFiles_RetriesEqualTheTable(t *testing.T) {
 	}
 }
 
-// The defaults of the keys of [retry], also in the table of keys, equal the defaults of GBS.
+// The defaults of the keys of [retry], in the code and in the page's table of keys, equal the defaults of GBS.
 func TestJobFiles_RetryDefaultsAreThoseOfGBS(t *testing.T) {
 	text := page(t, "JOB-FILES.md")
 	lim := jjm.DefaultLimits()
@@ -117,7 +117,7 @@ func TestJobFiles_RetryDefaultsAreThoseOfGBS(t *testing.T) {
 	}
 }
 
-// The waits on the page agree with the code.
+// The waits between attempts in the page's text equal the waits of the code.
 func TestJobFiles_WaitsEqualThePage(t *testing.T) {
 	text := strings.Join(strings.Fields(page(t, "JOB-FILES.md")), " ")
 	waits := func(unit time.Duration, f plan.BackoffFacts, n int) string {

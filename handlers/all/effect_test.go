@@ -19,12 +19,12 @@ import (
 // keys is a table of a job file.
 type keys = map[string]any
 
-// trial describes a test of one setting: a legal value other than the default, and the other keys that a job file needs
-// so that the setting has an effect.
+// trial describes a test of one setting: a legal value that is not the default, and the other keys without which the
+// setting has no effect in a job file.
 type trial struct {
 	value any
-	// with are keys of both job files, the one with and the one without the setting. along are keys of only the job file
-	// with the setting.
+	// with are further keys that both job files have: the job file with the setting and the job file without it. along are
+	// further keys that only the job file with the setting has.
 	with, along keys
 	// files replaces the files of the fixture. open leaves their dataset open. pileup is the number of files of a
 	// secondary dataset.
@@ -36,7 +36,8 @@ type trial struct {
 }
 
 // effect holds everything that results from a job file: the assignments of its local jobs, and their requests to the
-// batch system. It excludes texts for people. It includes estimates, because the application finds them in JJM_INPUT.
+// batch system. It has no texts that only people read. It has the estimates, because applications read them in
+// JJM_INPUT.
 type effect struct {
 	Assignments []sandbox.Assignment
 	Request     jjm.Request
@@ -76,7 +77,8 @@ func madeUpPieces() []keys {
 	return []keys{{"lfn": split.GeneratedPrefix + "1", "first": 20, "count": 10}}
 }
 
-// jobFile returns the text of a job file that tries a setting; put inserts its value.
+// jobFile returns the text of a job file with the trial's other keys. If changed is set, the job file also has the
+// setting: put inserts its value.
 func (c *trial) jobFile(t *testing.T, by string, changed bool, put func(params keys)) string {
 	t.Helper()
 	params := merged(keys{}, c.with)
@@ -106,7 +108,8 @@ func (c *trial) jobFile(t *testing.T, by string, changed bool, put func(params k
 	return string(text)
 }
 
-// merged merges tables.
+// merged returns a table with the keys of both tables, which stay unchanged. A value of from replaces a value of into,
+// but tables are merged key by key.
 func merged(into, from keys) keys {
 	out := keys{}
 	maps.Copy(out, into)
@@ -159,7 +162,7 @@ func effectOf(t *testing.T, text string) (e effect) {
 	return e
 }
 
-// assignments returns the assignments of a cutting's local jobs.
+// assignments returns the assignments of all local jobs that result from cutting the work with a splitter.
 func assignments(spec *jjm.Spec, by string, work split.Work, p split.Params,
 	command func(*jjm.Spec, *jjm.LocalJob) (handlers.Command, error)) (all []sandbox.Assignment, err error) {
 	s, err := split.Get(by)
@@ -178,7 +181,7 @@ func assignments(spec *jjm.Spec, by string, work split.Work, p split.Params,
 	return all, err
 }
 
-// try fails if a change of the setting has no observable effect.
+// try fails the test if the job files with and without the setting have the same effect.
 func (c *trial) try(t *testing.T, key, by string, put func(keys)) {
 	t.Helper()
 	without := effectOf(t, c.jobFile(t, by, false, put))

@@ -32,7 +32,7 @@ func jediJob(rule, task, records, attributes, request string) string {
 		"[split.params.task]\nrule = \"" + rule + "\"\n" + task + "\n[params]\ncommand = [\"reco\", \"{files}\"]\n"
 }
 
-// cutParts returns the parts of a job file.
+// cutParts returns the parts of a job file's work as JSON.
 func cutParts(t *testing.T, text string) string {
 	t.Helper()
 	doc, h, problems := check("job.toml", text, handlers.Site{})
@@ -53,7 +53,7 @@ func cutParts(t *testing.T, text string) string {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for i := range parts {
-		parts[i].Input.Estimate = jjm.Estimate{} // an estimate by itself is no effect
+		parts[i].Input.Estimate = jjm.Estimate{} // a changed estimate alone is not an effect
 	}
 	out, err := json.Marshal(parts)
 	if err != nil {
@@ -62,11 +62,11 @@ func cutParts(t *testing.T, text string) string {
 	return string(out)
 }
 
-// variant holds two job files, with and without a word or key.
+// variant is a pair of job files that differ in one word or key: with has it, without lacks it.
 type variant struct{ with, without string }
 
-// jediWords returns the words of the split rule and of attributes on the page. The two job files of a word differ only
-// in this word.
+// jediWords returns a pair of job files for each word that docs/SPLITTERS.md lists for split rules and for attributes
+// of datasets.
 func jediWords() map[string]variant {
 	rule := func(word string) variant {
 		return variant{jediJob(word, "", "", "", ""), jediJob("", "", "", "", "")}
@@ -74,7 +74,7 @@ func jediWords() map[string]variant {
 	attribute := func(word, others string) variant {
 		return variant{jediJob("NF=2", "", "", strings.Trim(others+","+word, ","), ""), jediJob("NF=2", "", "", others, "")}
 	}
-	// The files of the first local job begin at the last place that the bounds allow.
+	// The numbers are chosen so that each word changes the local jobs.
 	return map[string]variant{
 		"NF": rule("NF=2"), "NG": rule("NG=3"), "MF": rule("MF=3"), "GB": rule("GB=1"), "RL": rule("RL=1"),
 		"NE": {jediJob("NE=150", "", "events_per_job = 50", "", ""), jediJob("", "", "events_per_job = 50", "", "")},
@@ -86,7 +86,7 @@ func jediWords() map[string]variant {
 	}
 }
 
-// jediKeys returns the keys of the tables task and records. The two job files of a key differ only in this key.
+// jediKeys returns a pair of job files for each key of the tables task and records.
 func jediKeys() map[string]variant {
 	task := func(key, with, others string) variant {
 		return variant{jediJob("", others+"\n"+key+" = "+with, "", "", ""), jediJob("", others, "", "", "")}
@@ -145,7 +145,7 @@ func differ(t *testing.T, variants map[string]variant) {
 	}
 }
 
-// Every word on the page of splitters must change the input of local jobs.
+// Every word that the page lists for split rules and attributes must change the input of local jobs.
 func TestJEDI_EveryWordChangesLocalJobs(t *testing.T) {
 	words := jediWords()
 	differ(t, words)
@@ -182,7 +182,7 @@ func TestJEDI_EveryKeyChangesLocalJobs(t *testing.T) {
 	keys := jediKeys()
 	differ(t, keys)
 	refused := []string{"records.first_event"}
-	limits := []string{"records.max_records"} // refuses more records, which another test shows
+	limits := []string{"records.max_records"} // this key only refuses job files, which another test shows
 	for name, of := range map[string]reflect.Type{"task": reflect.TypeFor[jedi.Task](),
 		"records": reflect.TypeFor[jedi.RecordRules]()} {
 		for f := range of.NumField() {

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// splitterTrials returns trials of the settings of splitters: by SPLITTER/KEY if the trial is for one splitter,
-// otherwise by KEY. Settings in tables have the key TABLE.KEY.
+// splitterTrials returns trials of the settings of splitters. The key of a trial is SPLITTER/KEY if the trial is for
+// one splitter, and otherwise KEY. A setting in a table has TABLE.KEY as its KEY.
 func splitterTrials() map[string]trial {
 	estimates := keys{"timePerEvent": 12.0, "sizePerEvent": 30.0, "memoryRequirement": 2000.0}
 	pieces := keys{"pieces": []keys{{"lfn": "/a", "first": 0, "count": 10}}}
@@ -81,7 +81,7 @@ func splitterTrials() map[string]trial {
 	}
 }
 
-// keysOf returns the JSON names of a struct.
+// keysOf returns the JSON names of the fields of a struct.
 func keysOf[T any]() (names []string) {
 	for field := range reflect.TypeFor[T]().Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -99,7 +99,7 @@ type setting struct {
 	put  func(p keys, value any)
 }
 
-// settingsOf returns the settings of a splitter. A table counts as its single settings.
+// settingsOf returns the settings of a splitter. The keys of a table count as single settings.
 func settingsOf(t *testing.T, by string) (all []setting) {
 	t.Helper()
 	known, err := split.Settings(by)
@@ -124,8 +124,8 @@ func settingsOf(t *testing.T, by string) (all []setting) {
 	return all
 }
 
-// The test takes the settings from the splitters themselves. A splitter that makes its work
-// itself is refused in a job file.
+// The test asks each splitter for its settings, so that it covers new settings. Splitters that read no files are left
+// out, because job files cannot name them.
 func TestEffect_EverySettingOfASplitterHasAnEffect(t *testing.T) {
 	trials := splitterTrials()
 	used := map[string]bool{}
@@ -159,7 +159,8 @@ func TestEffect_EverySettingOfASplitterHasAnEffect(t *testing.T) {
 	}
 }
 
-// fitting returns the further keys of a trial that the splitter reads. It always keeps the pieces of Pieces.
+// fitting returns those further keys of a trial that the splitter reads. The splitter Pieces always needs the key
+// pieces; if the trial lacks this key, fitting adds one piece.
 func fitting(t *testing.T, by string, with keys) keys {
 	t.Helper()
 	known, err := split.Settings(by)

@@ -16,8 +16,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// retryTrials returns a trial for each key of [retry]: a legal value other than the default, and the keys that the key
-// needs.
+// retryTrials returns a trial for each key of [retry]: a legal value that is not the default, and the other keys
+// without which the key has no effect.
 func retryTrials() map[string]trial {
 	return map[string]trial{"max_time_early_fails": {value: 10}, "max_retry_early": {value: 3},
 		"max_retry_late_handled": {value: 2}, "max_retry_late_unhandled": {value: 4},
@@ -52,7 +52,7 @@ func TestEffect_EveryKeyOfRetryChangesAttempts(t *testing.T) {
 		}
 		c, tried := trials[key]
 		result := jjm.ResultGLF
-		if key == "on_exit" { // job files with another result are refused
+		if key == "on_exit" { // refused with every other result
 			result = jjm.ResultExit
 		}
 		if !tried {
@@ -66,8 +66,8 @@ func TestEffect_EveryKeyOfRetryChangesAttempts(t *testing.T) {
 	}
 }
 
-// mergeTrials returns a trial for each key of [merge]: a legal value other than the default, and the table that the key
-// needs.
+// mergeTrials returns a trial for each key of [merge]: a legal value that is not the default, and the other keys of the
+// table without which the key has no effect.
 func mergeTrials() map[string]trial {
 	concat := keys{"concat": true}
 	return map[string]trial{
@@ -83,9 +83,9 @@ func mergeTrials() map[string]trial {
 	}
 }
 
-// mergeEffect returns the effect of a table [merge]: the merges of six outputs of 1000
-// bytes and 40 events, of an open and of a closed step, their commands, and whether a merge
-// that failed twice is retried.
+// mergeEffect returns the effect of a table [merge] on six outputs of 1000 bytes and 40 events: the merges and their
+// commands, first for an open and then for a closed step, and whether a merge that failed twice is retried. refused
+// contains the problems of a job file that is refused.
 func mergeEffect(t *testing.T, merge keys) (effect []string, refused string) {
 	t.Helper()
 	text, err := json.Marshal(keys{"type": "montecarlo", "params": keys{"command": []string{"mc"}, "events": 10},
@@ -125,7 +125,7 @@ func mergeEffect(t *testing.T, merge keys) (effect []string, refused string) {
 	return append(effect, fmt.Sprint("again: ", again)), ""
 }
 
-// Every key of [merge] changes which files are merged, or how.
+// Every key of [merge] must change which files are merged, how they are merged, or whether a failed merge is retried.
 func TestEffect_EveryKeyOfMergeChangesMerges(t *testing.T) {
 	trials := mergeTrials()
 	of := reflect.TypeFor[jjm.Merge]()
@@ -140,7 +140,7 @@ func TestEffect_EveryKeyOfMergeChangesMerges(t *testing.T) {
 		if refused != "" {
 			t.Errorf("merge.%s = %v is refused: %s", key, c.value, refused)
 		}
-		without, _ := mergeEffect(t, merged(keys{}, c.with)) // one of command and concat is needed
+		without, _ := mergeEffect(t, merged(keys{}, c.with)) // with holds command or concat, which are required
 		if reflect.DeepEqual(with, without) {
 			t.Errorf("merge.%s = %v changes nothing: %v", key, c.value, with)
 		}

@@ -22,7 +22,7 @@ type streamEffect struct {
 	Refused     string
 }
 
-// streamsOf processes a job file as the product does.
+// streamsOf processes a job file in the same way as the product, and returns the effect.
 func streamsOf(t *testing.T, text string) (e streamEffect) {
 	t.Helper()
 	doc, problems := jobfile.Parse("job.toml", []byte(text))
@@ -63,7 +63,8 @@ func streamsOf(t *testing.T, text string) (e streamEffect) {
 	return e
 }
 
-// streamJobs returns job files with and without each key of streams, for every type whose command has placeholders.
+// streamJobs returns, for each key about streams, a pair of job files with and without the key. There are pairs for
+// every type whose command has placeholders.
 func streamJobs() map[string]variant {
 	templates := func(lines ...string) string {
 		return "type = \"script\"\n[params]\ncommand = [\"run\", \"{serial}\"]\ncount = 3\n[[output_templates]]\n" +
@@ -87,7 +88,8 @@ func streamJobs() map[string]variant {
 	}
 }
 
-// Every key of streams changes the assignments of local jobs, or the treatment of their outputs.
+// Every key about streams changes the assignments of local jobs or the final names of their outputs, or makes jjm
+// refuse the job.
 func TestStreams_EveryKeyHasAnEffect(t *testing.T) {
 	jobs := streamJobs()
 	for key, v := range jobs {
@@ -107,8 +109,8 @@ func TestStreams_EveryKeyHasAnEffect(t *testing.T) {
 	}
 }
 
-// Every type whose command has placeholders also accepts the placeholders of streams: the numbers and names of outputs
-// reach its command lines.
+// Every type whose command has placeholders also accepts the placeholders of streams. So its command lines can contain
+// sequence numbers and names of outputs.
 func TestStreams_ReachTheCommandsOfAllTypes(t *testing.T) {
 	for typ, params := range map[string]string{
 		"script":     "command = [\"run\", \"{args}\", \"--out=${OUT}\"]\nargs = [[\"a\"], [\"b\"]]",
@@ -134,7 +136,8 @@ func TestStreams_ReachTheCommandsOfAllTypes(t *testing.T) {
 	}
 }
 
-// JEDI's FIRSTEVENT is the number of the first event in its file, also if the part begins in the middle of the file.
+// JEDI's placeholder FIRSTEVENT is the number that the part's first event has in its file, even if the part begins in
+// the middle of the file.
 func TestStreams_FirstEventIsANumber(t *testing.T) {
 	e := streamsOf(t, `type = "reprocess"
 [[datasets]]

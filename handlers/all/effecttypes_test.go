@@ -12,8 +12,8 @@ import (
 	"jjm/internal/formats/jobfile"
 )
 
-// typeTrials returns trials of the settings of the job types, by TYPE/KEY or by KEY. with contains the params of a
-// valid job file.
+// typeTrials returns trials of the settings of the job types. The key of a trial is TYPE/KEY if the trial is for one
+// type, and otherwise KEY. The field with contains the params of a valid job file.
 func typeTrials() map[string]trial {
 	mc := keys{"command": []string{"mc"}, "events": 1000}
 	events := keys{"command": []string{"run"}, "events": 10, "events_per_job": 5}

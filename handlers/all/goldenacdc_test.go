@@ -19,7 +19,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// otherwise returns the rows of recoveries for which jjm's result differs, and the reason.
+// otherwise returns the rows of recoveries for which jjm's result differs from WMCore's, each with the reason.
 func otherwise() map[string]string {
 	const order = "files are taken by the lowest run that is missing, not by the lowest that they ever had"
 	const again = "events are made again by the numbers that they had; WMCore counts on from the first that was lost, " +
@@ -41,8 +41,9 @@ func otherwise() map[string]string {
 	}
 }
 
-// lost returns the work that was lost according to a row's documents, in the order of the files, as findings of the
-// ledger. wrong describes lost parts that no file has.
+// lost returns the work that a row's documents describe as lost, in the order of the files, in the form of findings of
+// the ledger. unit is the unit of the findings. wrong describes lost events that a file does not have, "" if there are
+// none.
 func (r *wmRow) lost(files []jjm.File) (unit string, all []cover.Finding, wrong string) {
 	unit = jjm.UnitRange
 	if r.Whitelist != nil {
@@ -96,8 +97,9 @@ func missing(f *jjm.File, lost map[string][][2]uint32) (out []jjm.LumiRange) {
 	return out
 }
 
-// recovered cuts a row's recovery in the same way as the product: the parts that the documents name are missing in the
-// grid job of the row's job file, and the job file of the recovery is parsed and cut.
+// recovered cuts a row's recovery in the same way as the product. It parses the row's job file, takes the work that the
+// documents name as missing in that grid job, and then parses and cuts the job file of the recovery. wrong describes
+// work in the documents that the files do not have.
 func (r *wmRow) recovered(splitter string, w split.Work) (c goldenCut, wrong string, err error) {
 	job, _, err := r.jobFile(splitter, &w)
 	if err != nil {
@@ -134,7 +136,7 @@ func (r *wmRow) recovered(splitter string, w split.Work) (c goldenCut, wrong str
 	return c, wrong, err
 }
 
-// checkRecovery cuts a row's recovery and returns the differences to the row.
+// checkRecovery cuts a row's recovery and returns how the jobs differ from the row, "" if they are equal.
 func (r *wmRow) checkRecovery(id, splitter string) string {
 	got, wrong, err := r.recovered(splitter, r.work())
 	why := otherwise()[id]
@@ -164,8 +166,9 @@ func (r *wmRow) checkRecovery(id, splitter string) string {
 		sameSkips(want, have)
 }
 
-// sameSkips compares, job by job, the pile-up events that jobs skip. WMCore makes a different number of jobs if it
-// continues its numbers after events that were made; jobs that exist on only one side are not compared.
+// sameSkips compares, job by job, how many pile-up events each job skips. WMCore makes a different number of jobs if it
+// continues its event numbers after events that were already made. Therefore jobs that only one side has are not
+// compared.
 func sameSkips(want, have []wmGroup) string {
 	a, b := skipsOf(want), skipsOf(have)
 	n := min(len(a), len(b))
@@ -182,8 +185,8 @@ func skipsOf(groups []wmGroup) (skips []any) {
 	return skips
 }
 
-// In a recovery, the events to skip follow from the number of earlier jobs and from the size of a job. They do not
-// depend on the time per event, which some rows lack or set to 0.
+// In a recovery, the number of pile-up events to skip follows from the number of earlier jobs and the size of a job. It
+// does not depend on the time per event, which some rows lack or set to 0.
 func TestGolden_WMCoreRecoveriesSkipPileupWithoutATimePerEvent(t *testing.T) {
 	skipping := 0
 	for _, name := range wmNames() {
@@ -217,7 +220,8 @@ func (r *wmRow) timePerEvent() float64 {
 	return known.TimePerEvent
 }
 
-// madeAgain returns the lost events, by the first number of each piece.
+// madeAgain returns how many lost events must be generated again for each piece. The key is the file and the first
+// event of the piece.
 func (r *wmRow) madeAgain() map[string]int64 {
 	out := map[string]int64{}
 	for _, doc := range r.Docs {
@@ -228,7 +232,7 @@ func (r *wmRow) madeAgain() map[string]int64 {
 	return out
 }
 
-// madeOf returns the events that jobs make, by the first number of each job.
+// madeOf returns how many events each job generates. The key is the file and the first event of the job.
 func madeOf(groups []wmGroup) map[string]int64 {
 	out := map[string]int64{}
 	for _, g := range groups {
@@ -239,7 +243,7 @@ func madeOf(groups []wmGroup) map[string]int64 {
 	return out
 }
 
-// sectionsMade returns the sections in which jobs make events, by file.
+// sectionsMade returns the sections to which the generated events of jobs belong, by file.
 func sectionsMade(groups []wmGroup) []string {
 	out := map[string]bool{}
 	for _, g := range groups {
@@ -252,7 +256,7 @@ func sectionsMade(groups []wmGroup) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// sectionsOf returns the sections of all jobs, each with the number of ranges that contain the section.
+// sectionsOf returns, for each section of the jobs, the number of ranges that contain the section.
 func sectionsOf(groups []wmGroup) map[string]int {
 	out := map[string]int{}
 	for _, g := range groups {

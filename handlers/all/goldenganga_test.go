@@ -84,7 +84,7 @@ func (r *gangaRow) params() map[string]any {
 	case split.LHCbDataSplitter:
 		p["file_bunch_size"], p["event_bunch_size"] = r.FileBunch, r.EventBunch
 	default:
-		p["files_per_subjob"], p["trim"] = r.PerSubjob, false // the rows come from public Ganga
+		p["files_per_subjob"], p["trim"] = r.PerSubjob, false // public Ganga never trims the last part
 		if r.MaxFiles != nil {
 			p["maxFiles"] = *r.MaxFiles
 		}
@@ -92,8 +92,8 @@ func (r *gangaRow) params() map[string]any {
 	return p
 }
 
-// text returns the row's job file. For splitters that make their own work, the type is script, and its command has the
-// arguments of the master.
+// text returns the row's job file. If the splitter reads no files, the job has the type script, and its command has the
+// arguments of Ganga's master job.
 func (r *gangaRow) text() (string, error) {
 	if r.Files == nil {
 		command := []any{"run"}
@@ -115,7 +115,7 @@ func (r *gangaRow) text() (string, error) {
 	return g.text()
 }
 
-// subjobs returns the arguments, variables, queues and files of the local jobs, in the form of the rows.
+// subjobs returns the arguments, variables, queues and files of the local jobs, in the notation of the rows.
 func (r *gangaRow) subjobs(c *goldenCut) (out []any, err error) {
 	texts := func(list []string) []any {
 		words := []any{}
@@ -180,7 +180,7 @@ func TestGolden_Ganga(t *testing.T) {
 		c, err := cutText(text, nil)
 		want := slices.Clone(r.Expect.Subjobs)
 		for _, args := range r.Expect.SubjobArgs {
-			words := []any{} // arguments are words
+			words := []any{} // jjm's arguments are always words
 			for _, a := range args.([]any) {
 				words = append(words, fmt.Sprint(a))
 			}

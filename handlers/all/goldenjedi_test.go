@@ -31,7 +31,7 @@ func jediParams(tables map[string]any) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// recordsRow is a recorded call of the feeder that makes records of events.
+// recordsRow is a recorded call of JEDI's feeder, the part that makes records of events.
 type recordsRow struct {
 	Files []struct {
 		LFN    string
@@ -111,7 +111,7 @@ func TestGolden_JEDIEventRecords(t *testing.T) {
 	})
 }
 
-// walltimeRow is a row of the formulas of jobMaxWalltime.
+// walltimeRow is a row that recorded a result of JEDI's function jobMaxWalltime.
 type walltimeRow struct {
 	Fn            string
 	CPUTime       *float64
@@ -125,8 +125,9 @@ type walltimeRow struct {
 	Expect        json.RawMessage
 }
 
-// job returns the job file of a row: one file with the row's number of events. A queue without HS06 per core counts as
-// a queue with 1. If no CPU time is known, the job file requests the longest time of the queue.
+// job returns the job file of a row: one file with the row's number of events. A queue whose HS06 per core is unknown
+// counts as a queue with 1 HS06 per core. If the row has no CPU time, the job file requests the longest time of the
+// queue.
 func (r *walltimeRow) job() (g goldenJob, err error) {
 	g = goldenJob{by: split.JEDI, files: []jjm.File{{LFN: "f", Events: r.Events}}, request: map[string]any{}}
 	if r.Cores > 0 {
@@ -147,7 +148,8 @@ func (r *walltimeRow) job() (g goldenJob, err error) {
 	return g, err
 }
 
-// A local job requests from its batch system, rounded up, the same time as JEDI's job from its queue.
+// A local job requests the same time from its batch system, except for rounding up, as JEDI's job requests from its
+// queue.
 func TestGolden_JEDIWalltimes(t *testing.T) {
 	found := 0
 	golden.Rows(t, "jedi/formulas", func(_ string, r walltimeRow) string {
@@ -185,7 +187,7 @@ func TestGolden_JEDIWalltimes(t *testing.T) {
 	}
 }
 
-// chunkRow is a recorded call that fills jobs from a chunk of files.
+// chunkRow is a recorded call that distributes a chunk of files to jobs.
 type chunkRow struct {
 	Args   map[string]any
 	Master chunkDataset
@@ -211,8 +213,8 @@ type chunkDataset struct {
 	}
 }
 
-// files returns the files of the dataset. whole is false if the files are ranges of events, which only records of a
-// complete dataset make.
+// files returns the files of the dataset. whole is false if the row has ranges of events instead of whole files, or if
+// the files are not sorted by name. In jjm such a row cannot come from a dataset.
 func (d *chunkDataset) files() (all []jjm.File, whole bool) {
 	for _, f := range d.Files {
 		if f.StartEvent != nil {
@@ -234,8 +236,8 @@ func (d *chunkDataset) files() (all []jjm.File, whole bool) {
 	return all, slices.IsSortedFunc(all, func(a, b jjm.File) int { return strings.Compare(a.LFN, b.LFN) })
 }
 
-// job returns the job file of a row. ok is false if limits of the row come from another source than the split rule, or
-// if the row was stopped early.
+// job returns the job file of a row. ok is false if a job file cannot express the row: limits that are not from the
+// split rule, ranges of events, no limit, or a recording that was stopped early.
 func (r *chunkRow) job() (g goldenJob, ok bool, err error) {
 	rule := ""
 	for key, value := range r.Args {
@@ -267,7 +269,7 @@ func (r *chunkRow) job() (g goldenJob, ok bool, err error) {
 	for n := range r.Second {
 		d := &r.Second[n]
 		if d.Name == "" {
-			d.Name = fmt.Sprint("dataset", n+2) // in the order in which the row's answer counts them
+			d.Name = fmt.Sprint("dataset", n+2) // the number of the dataset in the row's answer
 		}
 		files, whole := d.files()
 		if !whole {
@@ -283,7 +285,7 @@ func (r *chunkRow) job() (g goldenJob, ok bool, err error) {
 	return g, true, err
 }
 
-// want returns the files of each job, by dataset.
+// want returns the files that the row expects in each job, keyed by the number of the dataset.
 func (r *chunkRow) want() (jobs []map[int][]string) {
 	names := map[string]string{}
 	for n, d := range append([]chunkDataset{r.Master}, r.Second...) {
@@ -303,8 +305,8 @@ func (r *chunkRow) want() (jobs []map[int][]string) {
 	return jobs
 }
 
-// These are the rows whose limits come from a split rule, over whole files. The other rows call the function with
-// limits and ranges that a job file cannot have; package internal/work/split/jedi compares the other rows.
+// The test only uses rows whose limits come from a split rule and that have whole files. The other rows have limits and
+// ranges that no job file can have; package internal/work/split/jedi tests the other rows.
 func TestGolden_JEDIChunks(t *testing.T) {
 	found := 0
 	golden.Rows(t, "jedi/inputchunk_subchunks", func(_ string, r chunkRow) string {

@@ -22,7 +22,7 @@ type goldenJob struct {
 	open   bool
 	// first is the number of the first part; 0 means 1.
 	first int64
-	// request and along are further keys.
+	// request are the keys of the table request, and along are the secondary datasets.
 	request map[string]any
 	along   []jjm.DatasetInput
 }
@@ -31,7 +31,7 @@ type goldenJob struct {
 func (g *goldenJob) text() (string, error) {
 	raw := jjm.DatasetInput{Name: "raw", Open: g.open, Files: []jjm.Listed{}}
 	for _, f := range g.files {
-		f.Added = 0 // the site sets it
+		f.Added = 0 // only the site sets this time
 		raw.Files = append(raw.Files, jjm.Listed{File: f})
 	}
 	job := map[string]any{"type": "reprocess", "params": map[string]any{"command": []string{"reco"}},
@@ -46,7 +46,7 @@ func (g *goldenJob) text() (string, error) {
 	return string(text), err
 }
 
-// goldenCut is the result of a job file.
+// goldenCut is what the check and the cut of a golden row's job file result in.
 type goldenCut struct {
 	spec   *jjm.Spec
 	params split.Params
@@ -55,8 +55,8 @@ type goldenCut struct {
 	left   split.Left
 }
 
-// cutText cuts the work of a job file. site adds the site's facts, and may change the settings that it uses. The error
-// is that of the check or of the cut.
+// cutText checks a job file and cuts its work. The function site adds the facts that only the site knows, and may
+// change the settings of the cut. The error is that of the check or of the cut.
 func cutText(text string, site func(*split.Work, *split.Params)) (c goldenCut, err error) {
 	doc, problems := jobfile.Parse("job.json", []byte(text))
 	c.spec = &doc.Spec

@@ -166,8 +166,8 @@ func ranges32(run uint32, lumis []uint32) []jjm.LumiRange {
 	return out
 }
 
-// jobFile returns the job file of a row: its splitter with the settings, and its files. Settings that the splitter does
-// not read, which WMCore ignores, are returned apart, because a job file with such a setting is refused.
+// jobFile returns the job file of a row: its splitter with the settings, and its files. Settings that WMCore ignores
+// because the splitter does not read them are returned in apart: jjm refuses a job file with such a setting.
 func (r *wmRow) jobFile(splitter string, work *split.Work) (job goldenJob, apart map[string]json.RawMessage,
 	err error) {
 	known, err := split.Settings(splitter)
@@ -192,11 +192,11 @@ func (r *wmRow) jobFile(splitter string, work *split.Work) (job goldenJob, apart
 	}
 	if defaults, err := split.Defaults(splitter); err != nil {
 		return job, nil, err
-	} else if splitter == split.FileBased && params["files_per_job"] == nil { // the type's default would apply
+	} else if splitter == split.FileBased && params["files_per_job"] == nil { // or the job type's default would apply
 		params["files_per_job"] = json.RawMessage(strconv.FormatInt(defaults.FilesPerJob, 10))
 	}
 	if r.Package == "WMCore.DataStructs" {
-		delete(params, "respect_run_boundaries") // that code path does not use the lowest run
+		delete(params, "respect_run_boundaries") // WMCore.DataStructs does not use the lowest run
 	}
 	if r.Type == "Production" && slices.Contains(known, "production") {
 		params["production"] = json.RawMessage("true")
@@ -244,8 +244,8 @@ func (r *wmRow) work() split.Work {
 	// The lumi splitters in memory (WMCore.DataStructs) ignore whether more files may come.
 	never := r.Package == "WMCore.DataStructs" && r.Algo != split.MinFileBased
 	w := split.Work{Closed: !r.Open || never}
-	// That code path uses the lowest run of files whose sections it has not loaded. Here the sections are always loaded
-	// (decision R26). If there are good sections to choose from, it then chooses none.
+	// If WMCore has not loaded the sections of files, and the row lists good sections, WMCore chooses no section of these
+	// files. jjm always loads the sections (decision R26), so here such files get no sections.
 	unloaded := r.RunsLoaded != nil && !*r.RunsLoaded && r.Params["runs"] != nil
 	for i := range r.Files {
 		w.Files = append(w.Files, r.Files[i].file(!unloaded))
@@ -328,7 +328,7 @@ func maskRow(in *jjm.PartInput) wmMask {
 }
 
 // sameJobs compares lists of sites and locations as sets, and estimates with a tolerance. A missing estimate equals an
-// estimate of 0, because both get the minimum. It compares only reasons whose text is specified.
+// estimate of 0, because both get the minimum. Reasons are only compared if their text is specified.
 var sameJobs = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Max(1, math.Abs(a)) }),
@@ -362,7 +362,8 @@ func once(files []string) (out []string) {
 	return out
 }
 
-// set returns a sorted copy without "AAA", which is WMCore's word for "all locations in one group" and not a location.
+// set returns a sorted copy without "AAA". WMCore uses "AAA" to mean "all locations in one group"; it is not a
+// location.
 func set(s []string) []string {
 	s = slices.DeleteFunc(slices.Sorted(slices.Values(s)), func(at string) bool { return at == "AAA" })
 	return slices.Compact(s)
@@ -395,7 +396,8 @@ func (r *wmRow) check(id, splitter string, w split.Work) (string, split.Left) {
 	return diff, got.left
 }
 
-// refuses checks that a job file with a setting that its splitter does not read is refused.
+// refuses checks that jjm refuses a job file with a setting that its splitter does not read, for each of the settings
+// apart. wrong names the settings with which the job file is accepted, "" if there are none.
 func (g goldenJob) refuses(apart map[string]json.RawMessage) (wrong string) {
 	for key, value := range apart {
 		g.params = map[string]json.RawMessage{key: value}
@@ -426,8 +428,8 @@ func shown(parts []jjm.Part) []wmGroup {
 	return got
 }
 
-// skipPileup and lheInput are the keys in the baggage of WMCore's jobs that parts carry. A job file refuses the setting
-// of the only other key, trustPUSitelists.
+// skipPileup and lheInput are keys of the baggage, which is a table of further settings of WMCore's jobs. Parts carry
+// the values of these two keys. The baggage has only one other key, trustPUSitelists, which job files refuse.
 const (
 	skipPileup = "skipPileupEvents"
 	lheInput   = "lheInputFiles"
@@ -436,7 +438,7 @@ const (
 // failNoSite is WMCore's exit code for a part that may run at no site.
 const failNoSite = 71101
 
-// wmNames returns the files with rows of splitters that look only at files.
+// wmNames returns the names of the files of golden rows for those splitters that need only files, and no database.
 func wmNames() []string {
 	return []string{
 		"EventBased.edge", "EventBased.random", "EventBased.unittest",
@@ -446,7 +448,7 @@ func wmNames() []string {
 	}
 }
 
-// recovers reports whether a row recovers the lost work that documents describe.
+// recovers reports whether a row is about a recovery, whose documents describe the lost work.
 func (r *wmRow) recovers() bool { return r.Params["collectionName"] != nil }
 
 func TestGolden_WMCore(t *testing.T) {
@@ -504,7 +506,7 @@ func (r *wmRow) cycle() split.Work {
 			continue
 		}
 		file := f.file(true)
-		slices.SortFunc(file.Locations, func(a, b string) int { // the lowest storage first
+		slices.SortFunc(file.Locations, func(a, b string) int { // the location in at comes first
 			if a == at[f.LFN] {
 				return -1
 			}
@@ -516,7 +518,8 @@ func (r *wmRow) cycle() split.Work {
 	return w
 }
 
-// sibling returns the state of a file in all other subscriptions together.
+// sibling combines the states that a file has in all other subscriptions. failed is set if the row already lists the
+// file as failed.
 func (r *wmRow) sibling(lfn string, failed bool) split.SiblingState {
 	state := split.SiblingDone
 	for _, s := range r.WMBS.Siblings {

@@ -17,7 +17,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing tests each way to cut files.
+// The test makes a recovery of a job file for each unit of work: files, events and sections. It compares what the job
+// file of the recovery owns with what was missing.
 func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 	for _, c := range []struct {
 		by, unit string
@@ -56,8 +57,8 @@ func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 	}
 }
 
-// TestRecovery_OfSectionsExpectsTheirEvents: the remaining sections of a file get their share of its events. The
-// sections are therefore cut as before, and no file counts as too long for a job.
+// A recovery cuts the remaining sections of a file as before: it expects for them only their share of the file's
+// events, so no file counts as too long for a job.
 func TestRecovery_OfSectionsExpectsTheirEvents(t *testing.T) {
 	doc, _, problems := check("job.toml", job("[split]\nby = \"EventAwareLumiBased\"\n"+
 		"params = { events_per_job = 500, job_time_limit = 5000, performance = { timePerEvent = 10 } }"), handlers.Site{})
@@ -131,8 +132,8 @@ func partsOf(t *testing.T, text string) []jjm.Part {
 	return parts
 }
 
-// TestRecovery_OfMadeUpEventsMakesThemInTheSameSections: events that are generated again have the same numbers, run and
-// sections as before.
+// A recovery generates lost events again with the same event numbers, in the same run and in the same sections as
+// before.
 func TestRecovery_OfMadeUpEventsMakesThemInTheSameSections(t *testing.T) {
 	for _, params := range []string{"events_per_job = 100, events_per_lumi = 40, production = true", "production = true",
 		"events_per_job = 30, production = true"} {
@@ -186,7 +187,7 @@ func mustType(t *testing.T, name string) handlers.Handler {
 	return h
 }
 
-// TestProperty_ARecoveryOwnsExactlyWhatItsGridJobLost fails random parts of random files.
+// The test lets random parts of random files fail. A recovery must own exactly the work of these parts.
 func TestProperty_ARecoveryOwnsExactlyWhatItsGridJobLost(t *testing.T) {
 	for by, unit := range map[string]string{"EventBased": jjm.UnitRange, "LumiBased": jjm.UnitLumi} {
 		rapid.Check(t, func(rt *rapid.T) {

@@ -33,7 +33,7 @@ func TestSplitters_TheExampleOfThePageIsAccepted(t *testing.T) {
 	}
 }
 
-// TestSplitters_EveryOneThatCutsFilesCanBeNamed also checks that all other splitters are refused, as the page says.
+// A job file can name every splitter that cuts files. All other splitters are refused, as the page says.
 func TestSplitters_EveryOneThatCutsFilesCanBeNamed(t *testing.T) {
 	text := strings.Join(strings.Fields(page(t, "SPLITTERS.md")), " ") // without line breaks
 	_, refused, _ := strings.Cut(text, "so are splitters that make their work themselves (")

@@ -43,7 +43,7 @@ func TestSplit_FiftyFilesALocalJobUnlessTold(t *testing.T) {
 	}
 }
 
-// Files to be concatenated seldom have sections or locations; sizes are enough.
+// If files have neither sections nor locations, as most files to be concatenated, they are grouped by size.
 func TestSplit_BySizeAlone(t *testing.T) {
 	s := spec(9, split.ParentlessMergeBySize, map[string]any{"max_merge_size": 4000, "min_merge_size": 3000})
 	for i := range s.Datasets[0].Files {
@@ -72,7 +72,8 @@ func TestCheck_RefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// run runs the command of a part in a folder, in the same way as the wrapper, and returns the log.
+// run runs the command of a part in a folder, in the same way as the wrapper. It returns the log, and the error of the
+// command.
 func run(t *testing.T, dir string, files []string) (logged string, err error) {
 	t.Helper()
 	c, err := New().Command(spec(1, "", nil), &jjm.LocalJob{})
@@ -102,7 +103,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// The test passes real files through a real shell: files with any names and any bytes, and more names than fit on a
+// The test concatenates real files with a real shell: files with unusual names and bytes, and more names than fit on a
 // command line.
 func TestCommand_PutsEveryByteInOrder(t *testing.T) {
 	dir := t.TempDir()

@@ -48,7 +48,7 @@ func atOnce(t TB, h handlers.Handler, site handlers.Site, good []Good) {
 	for _, spec := range specs {
 		spec, problems := handlers.Planned(h, spec, site)
 		if len(problems) > 0 || h.Check(spec, site) != nil {
-			continue // the check of that spec reports it; a variant may be wrong
+			continue // another check reports a bad spec; a variant may be invalid
 		}
 		all = append(all, asked(t, h, site, spec)...)
 	}

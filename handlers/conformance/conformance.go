@@ -198,7 +198,7 @@ func accepted(t TB, h handlers.Handler, site handlers.Site, good Good) {
 		recovers(t, h, site, spec, parts[len(parts)/2])
 		keepsLimit(t, h, site, good.Spec, len(parts))
 	}
-	stored := clone(t, spec) // the spec as read from the store, where numbers are float64
+	stored := clone(t, spec) // numbers become float64, as in a spec from the store
 	again, err := h.Split(stored, site)
 	if err != nil {
 		t.Fatalf("Split of the spec as stored: %v", err)
@@ -257,8 +257,8 @@ func (g Good) compare(t TB, parts []jjm.Part) {
 	}
 }
 
-// recovers checks a job file that selects the units of one part, which is the form of a recovery: it must result in
-// only that part, with its numbers and words.
+// recovers checks a job file that selects only the units of one part, as the job file of a recovery does. The job file
+// must result in exactly this part, with the same units and arguments, and with serial number 1.
 func recovers(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
 	t.Helper()
 	some := clone(t, spec)
@@ -318,7 +318,7 @@ func coverOnce(t TB, c handlers.Cutting, parts []jjm.Part) {
 	next := parts[0].First
 	for i, p := range parts {
 		if c.Work.Only != nil {
-			next = max(next, p.First) // units that are not selected lie in between
+			next = max(next, p.First) // a recovery skips units between its spans
 		}
 		if p.First != next || p.Count < 1 || p.Serial != int64(i)+1 {
 			t.Fatalf("part %d starts at %d with %s, serial %d; want it to start at %d, not empty, with serial %d", i, p.First,

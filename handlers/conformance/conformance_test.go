@@ -185,7 +185,7 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 			return nil
 		}}, "asked about several jobs in turn, the type mixes them up: the command of part"},
 		"a global of the last settings": {broken{split: func(c *handlers.Cutting) error {
-			shared.Store(&[]string{fmt.Sprint(c.Work.Rows)}) // the same for all parts of a job
+			shared.Store(&[]string{fmt.Sprint(c.Work.Rows)}) // all parts of a job share one list
 			return nil
 		}, command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error {
 			c.Argv = *shared.Load()
@@ -227,7 +227,8 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 	}
 }
 
-// The number of local jobs may be correct although events are left out.
+// The suite also compares the number of units with the expected number, because the number of local jobs may be right
+// although events are left out.
 func TestGood_ComparesAlsoTheUnits(t *testing.T) {
 	r := &recorder{TB: t}
 	Good{Parts: 2, Units: 250}.compare(r, []jjm.Part{{Count: 100}, {Count: 149}})

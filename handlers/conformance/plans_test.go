@@ -7,7 +7,7 @@ import (
 	"jjm/handlers"
 )
 
-// A difference is named by its place in the plan, in the notation of the plan's author.
+// plansDiffer names the place of the first difference in the notation of a plan that a program writes.
 func TestPlansDiffer_NamesThePlace(t *testing.T) {
 	key := handlers.OwnKey
 	for _, tt := range []struct{ name, now, was, want string }{

@@ -44,7 +44,7 @@ max = 1000
 help = "how many"
 `
 
-// Each way of making local jobs must pass the suite of all types.
+// A declared type passes the conformance suite of all job types, whatever table [work] says about its local jobs.
 func TestConformance(t *testing.T) {
 	for name, c := range map[string]struct {
 		work string
@@ -60,7 +60,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// The files of a new type are valid, and no existing file is overwritten.
+// The files that Begin writes for a new job type are valid. Begin overwrites no existing file.
 func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	dir := t.TempDir()
 	begun, err := Begin(dir, "zmumu", KindTOML)
@@ -90,7 +90,7 @@ func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	}
 }
 
-// The command receives the settings, the numbers of the part and the environment. A placeholder in the value of a
+// The command and its environment receive the settings and the numbers of the part. A placeholder inside the value of a
 // setting is not replaced.
 func TestCommand_SettingsAndPart(t *testing.T) {
 	h := parsed(t, head+"[work]\nevents = 10\nevents_per_job = \"n\"\nseed_offset = \"n\"\n"+settings)
@@ -190,7 +190,8 @@ func TestParse_NamesAllMistakesAtOnce(t *testing.T) {
 	}
 }
 
-// A type of another language is one mistake, and the answer proposes the word that exists.
+// If a parameter has a type with the name of another language, such as "integer", Parse reports one problem, which
+// proposes the right word.
 func TestParse_ATypeOfAnotherLanguageIsOneMistake(t *testing.T) {
 	good := head + "[work]\ncount = \"n\"\n" + settings
 	for _, c := range []struct{ old, new, want string }{
@@ -210,7 +211,7 @@ func TestParse_ATypeOfAnotherLanguageIsOneMistake(t *testing.T) {
 	}
 }
 
-// Mistakes in a job file are reported as for a built-in type.
+// Mistakes in a job file are reported in the same way as for a built-in job type.
 func TestCheck_RefusesWhatAJobFileSaysWrong(t *testing.T) {
 	h := parsed(t, head+"[work]\ncount = \"n\"\n"+settings)
 	for key, v := range map[string]any{"wrods": []any{"a"}, "x": 10.0, "n": 0.5, "words": "a"} {
@@ -237,8 +238,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A job keeps the text of the file with which it was accepted, even if the file changes later: for its cutting, its
-// commands, the meaning of its exit codes, and for a recovery.
+// A grid job stores the text of its type's file as it was at the submission. The stored text determines how the grid
+// job is cut, its commands, the meaning of its exit codes, and its recovery, even if the file changes later.
 func TestPlan_TheTextOfTheFileIsStoredWithTheJob(t *testing.T) {
 	work := func(perJob string) string {
 		return head + "outputs = [\"" + perJob + "\"]\nprogress = \"p" + perJob +
@@ -290,7 +291,7 @@ func TestPlan_TheTextOfTheFileIsStoredWithTheJob(t *testing.T) {
 	}
 }
 
-// The type that reads files in docs/JOB-TYPES.md is right as it stands there.
+// The example in docs/JOB-TYPES.md of a type that reads files is valid exactly as it is printed there.
 func TestPage_TheTypeThatReadsFilesIsRight(t *testing.T) {
 	text, err := os.ReadFile("../../docs/JOB-TYPES.md")
 	if err != nil {

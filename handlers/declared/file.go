@@ -283,7 +283,7 @@ func amountProblem(schema handlers.Schema, v any) string {
 		s := schema.Find(v)
 		switch {
 		case s != nil && !s.Typed():
-			return "" // the check of the settings reports the type
+			return "" // another check reports a setting of a wrong type
 		case s == nil || s.Type != handlers.SettingWhole:
 			return fmt.Sprintf("%.40q: %s", v, want)
 		case s.Min == nil || *s.Min < 0:

@@ -37,7 +37,7 @@ func program(name, path string) string {
 	return "name = \"" + name + "\"\nprogram = \"" + path + "\"\n"
 }
 
-// A file with mistakes affects only its own type: that type is off with all its mistakes, and all other types are as
+// A file with mistakes turns off only its own type, with all its mistakes as reasons. All other types are loaded as
 // declared.
 func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 	dir := folder(t, map[string]string{
@@ -76,7 +76,7 @@ func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 	}
 	for _, want := range []struct {
 		typ, file string
-		mistakes  []string // the beginnings, after the folder
+		mistakes  []string // their beginnings, without the folder
 	}{
 		{"other", "syntax.toml", []string{"syntax.toml:2: not TOML"}},
 		{"keys", "keys.toml", []string{"keys.toml:2: sumary: ", "keys.toml:3: resultt: "}},
@@ -106,13 +106,13 @@ func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 	}
 }
 
-// If several files declare the same type, the file with the name of the type is used, even if it has mistakes;
-// otherwise the first file is used.
+// If several files declare the same type, the file that is named after the type is used, even if it has mistakes. If no
+// file is named after the type, the first file is used.
 func TestLoad_OneTypeOfAName(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		files map[string]string
-		on    string // the file that counts, "" if the type is off
+		on    string // the file that is used, "" if the type is off
 		off   []string
 	}{
 		{"the first", map[string]string{"a.toml": named("toy"), "b.toml": named("toy"), ".c.toml": "x", "d.txt": "x"},
@@ -142,8 +142,9 @@ func TestLoad_OneTypeOfAName(t *testing.T) {
 	}
 }
 
-// If other accounts can change a file in the folder of the types, the types that may read it are off: types that pack
-// the file, and types with programs in the same folder. If there is no such type, the file is reported nevertheless.
+// If other accounts can change a file in the folder of the types, every type that may read this file is off: types that
+// pack the file, and types with a program in the same folder. If there is no such type, the file is reported
+// nevertheless.
 func TestLoad_AFileBesideThatOthersCanChange(t *testing.T) {
 	held := func(path string) error {
 		if filepath.Base(path) == "lib.py" {
@@ -239,7 +240,8 @@ func TestOffType_RefusesNewJobsAndRunsAcceptedOnes(t *testing.T) {
 	}
 }
 
-// The files that a type packs are checked again with each grid job: a file that others can change by now is not packed.
+// The files that a type packs are checked again for each grid job. A file that other accounts can change by then is not
+// packed.
 func TestPrepare_ChecksTheFilesAgain(t *testing.T) {
 	var loose error
 	packs := strings.Replace(named("packs"), "[work]", "[[inputs]]\npath = \"lib.py\"\n[work]", 1)

@@ -39,7 +39,7 @@ func newOff(off handlers.Off, path, program string) *OffType {
 	return &OffType{off: off, declared: &Type{path: path}, external: external.New(off.Type, program, nil)}
 }
 
-// planner has those methods of a handler that work with the stored plan of a job.
+// planner has the methods of a handler that work with the stored plan of a job.
 type planner interface {
 	handlers.Handler
 	handlers.Preparer
@@ -89,22 +89,22 @@ func (t *OffType) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return t.of(spec).Check(spec, site)
 }
 
-// Split returns how the work is cut according to the plan of a job.
+// Split returns how the work is cut according to the plan of a job. The error contains the problems with the plan.
 func (t *OffType) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	return t.of(spec).Split(spec, site)
 }
 
-// Command returns the command line of a part.
+// Command returns the command line of a part. The error contains the problems with the plan of the job.
 func (t *OffType) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	return t.of(spec).Command(spec, job)
 }
 
-// Prepare returns the files that the plan of a job adds.
+// Prepare returns the files that the plan of a job adds. The error contains the problems with the plan.
 func (t *OffType) Prepare(spec *jjm.Spec, site handlers.Site) ([]jjm.Input, error) {
 	return t.of(spec).Prepare(spec, site)
 }
 
-// Analyse returns the decision about an attempt.
+// Analyse returns the opinion of the type in the plan about an attempt, nil if there is none.
 func (t *OffType) Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	return t.of(spec).Analyse(spec, job, result)
 }
@@ -114,7 +114,7 @@ func (t *OffType) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPh
 	return t.of(spec).Progress(spec, job, phases)
 }
 
-// Rules returns the rules that the type had when the job was accepted.
+// Rules returns the rules that the type had when the job was accepted; nil if a program planned the job.
 func (t *OffType) Rules(spec *jjm.Spec) []rule.Rule {
 	if !t.isDeclared(spec) {
 		return nil

@@ -75,7 +75,7 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return d.Check(bare, site)
 }
 
-// Split returns how the work is cut.
+// Split returns how the work is cut. The error contains the problems with the stored text, the settings or the cutting.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	d, bare, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -86,7 +86,7 @@ func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, erro
 	return c, err
 }
 
-// Command returns the command line of a part.
+// Command returns the command line of a part. The error contains the problems with the stored text or the settings.
 func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	d, bare, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -121,7 +121,7 @@ func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
-		return nil // another version of jjm stored it: exit code and log decide
+		return nil // another version of jjm stored the text; exit code and log decide
 	}
 	return d.file.Ends.Opinion(len(d.file.Analyse) > 0, result)
 }
@@ -130,7 +130,7 @@ func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm
 func (t *Type) Rules(spec *jjm.Spec) []rule.Rule {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
-		return nil // the job cannot run either, which is reported
+		return nil // the job cannot run; Check reports the mistakes
 	}
 	return d.file.Rules
 }

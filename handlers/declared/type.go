@@ -113,7 +113,7 @@ func (f *File) example() string {
 		return b.String()
 	}
 	b.WriteString("\n[params]\n")
-	for _, s := range f.Settings { // in the order in which the file lists the settings
+	for _, s := range f.Settings { // in the order of the settings in the file
 		if v, there := params[s.Name]; there {
 			fmt.Fprintf(&b, "%s = %s\n", s.Name, literal(v))
 		}

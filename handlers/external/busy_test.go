@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A request to a program can fail because too many programs run, or because the program is too slow. This is no mistake
-// in the job file.
+// A request to a program can fail because too many programs run, or because the program is too slow. Then the error
+// does not blame the job file.
 func TestPlan_ABusyMachineIsNoMistake(t *testing.T) {
 	for _, c := range []struct {
 		err  error

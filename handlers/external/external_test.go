@@ -18,10 +18,10 @@ import (
 const about = `{"protocol": 1, "summary": "a scan", "settings": [{"name": "n", "type": "whole number", "required": true,
  "min": 1, "help": "how many"}], "example": "type = \"scan\"\n[params]\nn = 3\n"}`
 
-// program replaces a real program: it has a reply for each verb.
+// program simulates the program of a job type: it has a reply for each verb.
 type program struct {
 	replies map[string]string
-	ran     handlers.Ran // other results of every run
+	ran     handlers.Ran // the result of every run, without its output
 	err     error
 	jobs    int // number of local jobs in the plan; 0 if the plan ignores the limit of the site
 
@@ -45,7 +45,7 @@ func (p *program) call(c handlers.Program) (handlers.Ran, error) {
 	return ran, p.err
 }
 
-// newType returns the type of a program whose file exists.
+// newType returns a type whose program file exists, and a site that runs p instead of the file.
 func newType(t *testing.T, p *program) (*Type, handlers.Site) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scan.py")
@@ -61,7 +61,7 @@ func plans(text string) *program {
 
 func job(n any) *jjm.Spec { return &jjm.Spec{Type: "scan", Params: map[string]any{"n": n}} }
 
-// Each way of making local jobs must pass the suite of all types.
+// A type of a program passes the conformance suite of all job types, whatever its plan says about local jobs.
 func TestConformance(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan string
@@ -91,7 +91,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// A program that hangs delays users of its type, but not people who read the descriptions of types.
+// Describe runs no program. So a program that hangs delays users of its type, but not people who read the descriptions
+// of types.
 func TestDescribe_WaitsForNoProgram(t *testing.T) {
 	asked, answer := make(chan bool), make(chan bool)
 	h := New("scan", "/x/scan.py", func(handlers.Program) (handlers.Ran, error) {
@@ -117,7 +118,8 @@ func TestDescribe_WaitsForNoProgram(t *testing.T) {
 	}
 }
 
-// A plan is made once. A later change of the program has no effect on the plan, and commands do not run the program.
+// The program plans a grid job once, at the submission. A later change of the program does not change the plan, and
+// making commands does not run the program.
 func TestPlan_IsMadeOnce(t *testing.T) {
 	p := plans(
 		`{"plan": {"rows": [["a"], ["b"]], "command": ["run", "{args}"], "inputs": [{"path": "x"}, {"path": "/y"},
@@ -158,7 +160,7 @@ func TestPlan_IsMadeOnce(t *testing.T) {
 	}
 }
 
-// The record names the program that planned the job, even if the work consists of files.
+// The record names the program that planned the grid job, also if the work of the plan consists of files.
 func TestPlan_OfFilesSaysWhoPlanned(t *testing.T) {
 	p := plans(`{"plan": {"files": {"splitter": "FileBased"}, "command": ["run"], "why": ["small files"]}}`)
 	p.replies["describe"] = strings.Replace(about, `"settings"`, `"reads": true, "settings"`, 1)
@@ -177,7 +179,7 @@ func TestPlan_OfFilesSaysWhoPlanned(t *testing.T) {
 	}
 }
 
-// The plan also contains the meaning of exit codes, and the phase that is shown.
+// A plan also contains the meaning of exit codes, and the phase of the application that is shown as progress.
 func TestPlan_EndsAndProgress(t *testing.T) {
 	p := plans(`{"plan": {"events": {"count": 10, "per_job": 5}, "command": ["run"], "progress": "simulate", "ends":
  [{"exit_codes": [3], "action": "complete", "text": "nothing passed"}]}}`)

@@ -128,7 +128,7 @@ type plan struct {
 
 // events is work that consists of ranges of events.
 type events struct {
-	First  *int64 `json:"first,omitempty"` // 1 by default
+	First  *int64 `json:"first,omitempty"` // the first event; 1 if it is missing
 	Count  int64  `json:"count"`
 	PerJob int64  `json:"per_job"`
 }

@@ -106,7 +106,7 @@ func (t *Type) Off() *handlers.Off {
 		return nil
 	}
 	why = slices.Clone(why)
-	for i := range why { // a field of a job file, but this problem concerns the program
+	for i := range why { // a field would name a key of a job file
 		why[i].Field = ""
 	}
 	return &handlers.Off{Type: t.name, File: t.path, Why: why}
@@ -249,7 +249,7 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
-		return nil // the plan of another version of jjm: exit code and log decide
+		return nil // another version of jjm stored the plan; exit code and log decide
 	}
 	return p.Ends.Opinion(len(p.Analyse) > 0, result)
 }
@@ -260,7 +260,8 @@ func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase
 	return handlers.PhaseShown(p.Progress, &job.Part, phases)
 }
 
-// Split returns how the work is cut according to the job's plan.
+// Split returns how the work is cut according to the job's plan. The error contains the problems with the plan or the
+// cutting.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	c, problems := t.cut(spec, site)
 	return c, problems.Err()
@@ -358,7 +359,7 @@ func (p *plan) lines(streams []string) (lines handlers.Lines, problems jjm.Probl
 	return lines, problems
 }
 
-// Command returns the command line of a part.
+// Command returns the command line of a part. The error contains the problems with the job's plan.
 func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
@@ -373,8 +374,8 @@ func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, err
 	return out, nil
 }
 
-// Prepare returns the files that the program adds, with paths relative to its own folder
-// unless absolute.
+// Prepare returns the files that the program adds. Relative paths in the plan are made absolute, below the folder of
+// the program. The error contains the problems with the job's plan.
 func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {

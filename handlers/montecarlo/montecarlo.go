@@ -101,7 +101,7 @@ func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	if given == nil {
 		given = map[string]any{}
 	}
-	given["events"] = int64(1) // required, but the splitter's number is used
+	given["events"] = int64(1) // decoding requires events; the splitter sets the number
 	return p, handlers.DecodeParams(given, &p)
 }
 
@@ -117,7 +117,7 @@ func cutWork(spec *jjm.Spec, p params, site handlers.Site) (handlers.Cutting, jj
 	return cut(p, spec.Only, site)
 }
 
-// Split returns how the events are cut into ranges.
+// Split returns how the events are cut into ranges. The error contains the problems with the settings or the cutting.
 func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	p, problems := decode(spec)
 	if len(problems) > 0 {
@@ -127,7 +127,7 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 	return c, problems.Err()
 }
 
-// Command returns the driver's command line for one range.
+// Command returns the driver's command line for one range. The error contains the problems with the settings.
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	p, problems := decode(spec)
 	t, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent, handlers.Streams(spec)...)

@@ -76,7 +76,8 @@ func cutWork(spec *jjm.Spec, p params, how string, site handlers.Site) (handlers
 	return cut(p, how, spec.Only, site)
 }
 
-// Split returns how the work that the settings describe is cut.
+// Split returns how the work that the settings describe is cut. The error contains the problems with the settings or
+// the cutting.
 func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	p, how, problems := decode(spec)
 	if problems != nil {
@@ -87,7 +88,7 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 }
 
 // Prepare returns the file of rows, unless it is already an input of the job. The file is sent along with the job, so
-// that a later change of the file does not change the cutting.
+// that a later change of the file does not change the cutting. The error contains the problems with the settings.
 func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	p, how, problems := decode(spec)
 	if problems != nil || how != "args_file" {
@@ -101,7 +102,8 @@ func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	return []jjm.Input{{Path: p.ArgsFile, Name: "jjm-args-file"}}, nil
 }
 
-// Command returns the command line of a part, that is, of one row or range.
+// Command returns the command line of a part, that is, of one row or range. The error contains the problems with the
+// settings.
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	lean := *spec
 	if _, ok := spec.Params["args"]; ok {

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -211,17 +212,46 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	if err != nil {
 		return err
 	}
-	a.journalStart(ctx)
+	a.journalStart(ctx, jjm.At(time.Now()))
 	return nil
 }
 
-// journalStart appends the start of the daemon to the journal. An error is only logged: a daemon must start on a full
-// disk too, so that the running jobs are watched.
-func (a *App) journalStart(ctx context.Context) {
-	err := a.store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(jjm.Start()) })
-	if err != nil {
+// startsKey is the key of the jjm.Starts in the store.
+const startsKey = "starts"
+
+// journalStart appends the start of the daemon at the time now to the journal, or only counts the start in a
+// crash loop. An error is only logged: a daemon must start on a full disk too, so that the running jobs are
+// watched.
+func (a *App) journalStart(ctx context.Context, now jjm.Time) {
+	if err := countStart(ctx, a.store, now); err != nil {
 		a.log.Warn("the journal has no entry about this start of the daemon", "error", err)
 	}
+}
+
+func countStart(ctx context.Context, s *store.Store, now jjm.Time) error {
+	text, found, err := s.Meta(ctx, startsKey)
+	if err != nil {
+		return err
+	}
+	var starts jjm.Starts
+	if found {
+		if err := json.Unmarshal([]byte(text), &starts); err != nil {
+			return fmt.Errorf("%s %.80q: %w", startsKey, text, err)
+		}
+	}
+	next, en, write := starts.Next(now)
+	kept, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	return s.Update(ctx, func(tx *store.Tx) error {
+		if write {
+			if err := tx.Journal(en); err != nil {
+				return err
+			}
+		}
+		return tx.SetMeta(startsKey, string(kept))
+	})
 }
 
 func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }
@@ -362,7 +392,7 @@ func (a *App) Run(ctx context.Context) error {
 		defer t.Stop()
 	}
 	wg.Wait()
-	a.log.Info("jjm stops; running local jobs go on")
+	a.log.Info("jjm stops; running local jobs go on", "why", context.Cause(ctx))
 	return errors.Join(failed[:]...)
 }
 

@@ -27,7 +27,7 @@ func getenv(env map[string]string) func(string) string {
 
 var homeOnly = map[string]string{"HOME": "/home/user"}
 
-// TestLoad_BadConfigurations compares the error of every recorded bad file with the recorded text.
+// TestLoad_BadConfigurations loads every bad file in testdata/bad, and compares the error with the recorded text.
 func TestLoad_BadConfigurations(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.toml")
 	if err != nil || len(files) < 20 {
@@ -75,7 +75,7 @@ func TestLoad_WithoutAFileTheDefaultsRunTheEmbeddedCluster(t *testing.T) {
 	}
 }
 
-// A cluster without a list of storages can read all storages.
+// The test reads the list of storages of each cluster. A cluster without a list can read all storages.
 func TestLoad_ClustersReadTheirStorages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.toml")
 	text := "[[cluster]]\nname = \"a\"\nkind = \"local\"\nstorages = [\"here\", \"tape\"]\n[[cluster]]\nname = \"b\"\nkind = \"local\"\n"

@@ -22,7 +22,8 @@ import (
 
 const etcFile = "../../etc/jjm.toml"
 
-// TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet proves that the shipped file names the program's defaults.
+// TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet loads etc/jjm.toml as shipped, and again with its
+// commented-out defaults enabled. Both results must be equal, so the file names the program's defaults.
 func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	text, err := os.ReadFile(etcFile)
 	if err != nil {
@@ -78,7 +79,8 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	}
 }
 
-// TestEtc_ShippedFileNamesEverySetting reads the toml tags of all the parts.
+// TestEtc_ShippedFileNamesEverySetting requires that etc/jjm.toml names every key of the configuration, as found in
+// the toml tags of its structs.
 func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 	text, err := os.ReadFile(etcFile)
 	if err != nil {

@@ -91,7 +91,7 @@ func TestModels_WhatIsWrongIsTold(t *testing.T) {
 	}
 }
 
-// The shipped model has no mistakes.
+// The models that jjm ships in etc/models.d have no mistakes.
 func TestModels_TheShippedOne(t *testing.T) {
 	c := Config{Models: "../../etc/models.d"}
 	types := handlersall.Registry()

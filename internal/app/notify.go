@@ -210,7 +210,8 @@ func (c *Config) preflightNotify() (problems jjm.Problems) {
 	return problems
 }
 
-// noticePrograms returns the programs for notices with absolute paths, by their settings.
+// noticePrograms returns the command lines of the programs for notices, by the names of their settings. It leaves out
+// programs whose paths are not absolute.
 func (c *Config) noticePrograms() map[string][]string {
 	all := map[string][]string{"notify.mail": c.Notify.Mail, "notify.command": c.Notify.Command}
 	maps.DeleteFunc(all, func(_ string, argv []string) bool { return len(argv) == 0 || !filepath.IsAbs(argv[0]) })

@@ -59,7 +59,7 @@ func (n *noticed) run(c notify.Config) (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// end makes a grid job that ends.
+// end stores a grid job that ends as broken, and returns its id.
 func (n *noticed) end() jjm.GridID {
 	n.t.Helper()
 	g := &jjm.GridJob{Spec: jjm.Spec{Type: "script", Name: "n", Notify: []string{"alice@example.org"}}, Generation: 1,

@@ -16,7 +16,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The settings of every kind of cluster can be checked without opening the cluster.
+// The configuration of every kind of cluster implements adapters.Checked, so that "jjm config check" can check its
+// values without opening the cluster.
 func TestExamine_EveryKindChecksItsSettings(t *testing.T) {
 	for kind, build := range adaptersall.Registry() {
 		checked := false
@@ -95,7 +96,7 @@ func breakages() []breakage {
 	return all
 }
 
-// configuration writes a configuration with mistakes.
+// configuration writes a configuration with mistakes into a folder, and returns the path of its main file.
 func configuration(dir string, broken []breakage) (path string, err error) {
 	parts := map[string]string{}
 	for _, b := range broken {

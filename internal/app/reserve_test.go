@@ -19,7 +19,8 @@ import (
 	"jjm/xmldb"
 )
 
-// keeper returns a reserve on a new, small file system.
+// keeper returns the reserve of a daemon on a new, small file system. A reserve is a file that the daemon gives up
+// when the disk is full, so that the store can still be written.
 func keeper(t *testing.T) *reserve {
 	t.Helper()
 	disk := needs.Tmpfs(t, t.TempDir(), "size=32m")
@@ -140,7 +141,8 @@ func TestReserve_TheDropFolderGoesToo(t *testing.T) {
 	}
 }
 
-// If the folders are on separate file systems, no reserve is needed.
+// If the folders that accounts can write to are on file systems of their own, a full folder does not concern the
+// store. No reserve is then kept, and the folders are not shut.
 func TestReserve_IsNotWhereTheFoldersOfAccountsAreApart(t *testing.T) {
 	r := keeper(t)
 	in := needs.Tmpfs(t, filepath.Join(r.app.config.spoolDir(), "in"), "size=1m")
@@ -157,7 +159,8 @@ func TestReserve_IsNotWhereTheFoldersOfAccountsAreApart(t *testing.T) {
 	}
 }
 
-// The spool is removed, replaced by a folder that the daemon cannot enter, and replaced by a file.
+// The daemon makes a lost spool again. The test tries a spool that is removed, a spool that is replaced by an empty
+// folder, and a spool without boxes.
 func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 	var log bytes.Buffer
 	a := &App{config: Config{State: t.TempDir(), Engine: engine.Defaults()},
@@ -180,7 +183,7 @@ func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 		"its boxes are gone": func() { must(os.MkdirAll(in, 0o700)) },
 	} {
 		log.Reset()
-		must(os.Rename(spoolDir, filepath.Join(t.TempDir(), "away"))) // no inode number is used again
+		must(os.Rename(spoolDir, filepath.Join(t.TempDir(), "away"))) // moved: no inode number is used again
 		lose()
 		r.watch()
 		if got, err := os.Stat(in); err != nil || got.Mode() != want.Mode() {

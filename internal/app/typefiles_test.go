@@ -46,7 +46,7 @@ func TestExamine_RefusesWhatOthersCouldReplace(t *testing.T) {
 		}
 		config, _, problems := Examine(Options{Config: filepath.Join(dir, "jjm.toml"), Getenv: noEnv})
 		types, _ := config.Types()
-		Untold(types.Registry) // runs only programs that no other account can replace
+		Untold(types.Registry) // this runs the programs of job types, but none that another account can replace
 		problems = append(problems, types.Mistakes()...)
 		if said := fmt.Sprint(problems.Err()); !strings.Contains(said, "the folder "+dir+"/theirs ") ||
 			!strings.Contains(said, "mode d") {
@@ -58,7 +58,7 @@ func TestExamine_RefusesWhatOthersCouldReplace(t *testing.T) {
 	}
 }
 
-// declare puts a job type of a program in the folder "theirs".
+// declare writes the file of a job type whose program is in the folder "theirs".
 func declare(dir string) error {
 	return os.WriteFile(dir+"/types/own.toml", []byte(fmt.Sprintf("name = \"own\"\nprogram = %q\n", dir+"/theirs/prog")),
 		0o644)
@@ -121,7 +121,7 @@ func TestTypes_AMistakeInAFileDoesNotStopTheStart(t *testing.T) {
 	}
 }
 
-// good returns a job type without mistakes.
+// good returns the file of a job type without mistakes.
 func good(name string) string {
 	return fmt.Sprintf("name = %q\nsummary = \"x\"\ncommand = [\"true\"]\n[work]\ncount = 1\n", name)
 }

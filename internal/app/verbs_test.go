@@ -79,8 +79,8 @@ func TestServed_StandsInTheManual(t *testing.T) {
 	}
 }
 
-// Plain functions and small interfaces carry out the verbs. With a large interface, each new verb would change all
-// implementations of the interface.
+// Verbs are carried out by plain functions and interfaces of at most five methods. With a large interface, each new
+// verb would change all implementations of the interface.
 func TestServed_NoInterfaceOfTheSocketIsLarge(t *testing.T) {
 	const most = 5
 	found := 0

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// The daemon's own account runs all jobs: the batch system sees one owner, and only the work
-// areas and jjm know the owner of each job.
+// The tests with this account configure the daemon to run all jobs as its own account. The batch system then sees one
+// owner, and only the work areas and jjm know the owner of each job.
 var service = &jjm.Owner{UID: 990, GID: 990, User: "jjmd"}
 
 func TestAccount_RunsTheJobsOfAllOwners(t *testing.T) {
@@ -59,8 +59,8 @@ func TestAccount_OfRootTakesJobsFromRootOnly(t *testing.T) {
 	})
 }
 
-// A batch job whose attempt was given up because the batch system did not list it appears
-// again: it is cancelled.
+// An attempt was given up because listings did not contain its batch job. When the batch job is listed again, it is
+// cancelled.
 func TestStray_OfAnEndedAttemptIsCancelled(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 100 * time.Hour}}, func(t *testing.T, w *world) {

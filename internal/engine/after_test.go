@@ -19,7 +19,7 @@ import (
 // minute returns the options of a world whose local jobs take a minute.
 func minute() options { return options{sim: adaptertest.SimConfig{Life: time.Minute, Slots: 100}} }
 
-// failingOf returns a play in which the first attempts of the local jobs of some grid jobs fail permanently.
+// failingOf returns a play in which the local jobs of some grid jobs fail permanently in their first attempts.
 func failingOf(grids ...jjm.GridID) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if slices.Contains(grids, id.Grid) && id.Attempt == 0 {
@@ -29,13 +29,14 @@ func failingOf(grids ...jjm.GridID) func(jjm.AttemptID, adaptertest.SimJob) adap
 	}
 }
 
-// cluster pauses or resumes the only cluster, as an administrator.
+// cluster gives the order verb ("pause" or "resume") for the only cluster, as an administrator.
 func (w *world) cluster(verb string) {
 	w.t.Helper()
 	w.give(wire.Order{Verb: verb, Kind: "cluster", Name: w.adapter.Name(), Reason: "a test"})
 }
 
-// waitsAfter requires that a grid job has not begun, and that every answer names the grid jobs for which it waits.
+// waitsAfter requires that a grid job has no local jobs yet, and that its status, the list of grid jobs and its record
+// name the grid jobs for whose end it waits.
 func (w *world) waitsAfter(id jjm.GridID, others ...jjm.GridID) {
 	w.t.Helper()
 	text := fmt.Sprintf("waits for the end of grid job %s (", others[0])
@@ -225,7 +226,7 @@ func TestAfter_WhatCannotBeIsRefused(t *testing.T) {
 		waiting := w.submit(alice, keyed)
 		for text, want := range map[string]string{
 			"after = [99]":                      "job.toml:3: after[0]: no grid job 99",
-			"after = [1, 4]":                    "job.toml:3: after[1]: no grid job 4", // its own number
+			"after = [1, 4]":                    "job.toml:3: after[1]: no grid job 4", // the grid job's own id
 			"after = [2]":                       "job.toml:3: after[0]: grid job 2 belongs to bob",
 			"after = [0]":                       "after[0]: 0 is not a grid job: want its number, such as 17",
 			"after = [1, 1]":                    "after[1]: 1 is given twice: first as after[0]",
@@ -261,8 +262,8 @@ func TestAfter_WhatCannotBeIsRefused(t *testing.T) {
 	})
 }
 
-// Whatever the order of events, and whenever the daemon dies, no grid job begins before the grid jobs that it follows
-// have ended, and all grid jobs end.
+// Grid jobs are submitted that wait for the ends of others (key "after"). Whatever the order of events, and whenever
+// the daemon dies, no grid job begins before the grid jobs that it waits for have ended, and all grid jobs end.
 func TestAfter_AnyGraphIsFollowed(t *testing.T) {
 	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -291,7 +292,7 @@ func TestAfter_AnyGraphIsFollowed(t *testing.T) {
 		o := minute()
 		o.play = failingOf(fails...)
 		inWorld(t, o, func(t *testing.T, w *world) {
-			w.cluster("pause") // so that no grid job ends before all are submitted
+			w.cluster("pause") // so that no grid job ends before all of them are submitted
 			var ids []jjm.GridID
 			for _, text := range texts {
 				ids = append(ids, w.submit(alice, text))

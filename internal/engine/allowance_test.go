@@ -11,9 +11,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// An account has at most as many live grid jobs as the site allows, also if it submits many at
-// once or after a restart. A request key that is in use still returns its grid job, other
-// accounts are not affected, and a grid job that ends makes room.
+// MaxGridJobsPerUser limits the live grid jobs of each account. The limit also holds for submissions at the same time
+// and after a restart. A submission with a request key that is in use still returns its grid job. Other accounts are
+// not affected, and after the end of a grid job the account can submit another one.
 func TestAllowance_OfGridJobsIsOneAccountsOwn(t *testing.T) {
 	inWorld(t, options{config: func(c *engine.Config) { c.MaxGridJobsPerUser = 3 }}, func(t *testing.T, w *world) {
 		var mu sync.Mutex

@@ -15,12 +15,12 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// withParents cuts a dataset into local jobs of one file each, which also read the ancestors of
-// their file.
+// withParents splits a dataset into local jobs of one file each, which also read the ancestors of that file: the files
+// from which it was made.
 const withParents = "[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, include_parents = true}\n"
 
-// parentsRead returns the ancestors that the local jobs of a grid job read, by the first file
-// that they process.
+// parentsRead returns the ancestors that the local jobs of a grid job read. The key is the first file that a local job
+// processes.
 func (w *world) parentsRead(id jjm.GridID) map[string][]string {
 	w.t.Helper()
 	out := map[string][]string{}
@@ -33,7 +33,7 @@ func (w *world) parentsRead(id jjm.GridID) map[string][]string {
 	return out
 }
 
-// output returns the name of the output of local job n of a grid job.
+// output returns the name of the output file of local job n of a grid job.
 func output(id jjm.GridID, n int) string { return fmt.Sprintf("filetest.%s.%d.out.dat", id, n) }
 
 // chain submits grid jobs, each of which processes the outputs of the previous one; from is the input of the first grid
@@ -49,12 +49,12 @@ func (w *world) chain(steps int, from string) (ids []jjm.GridID, dataset string)
 	return ids, dataset
 }
 
-// The nearest merged ancestors are read: files that grid jobs made and did not merge are
-// skipped.
+// Local jobs read the nearest merged ancestors of their files. Files that grid jobs made and did not merge are skipped:
+// their own ancestors are read instead.
 func TestAncestors_TheNearestMergedFilesAreRead(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
-		ids, last := w.chain(3, "name = \"raw\"\n"+inline(8)) // 8 files, 4, 2, 1
+		ids, last := w.chain(3, "name = \"raw\"\n"+inline(8)) // the files of the four datasets: 8, 4, 2, 1
 		id := w.submit(alice, fileJob("", "name = \""+last+"\"\n"+withParents))
 		w.final(time.Hour, id)
 		w.verify(id, done(1))
@@ -104,7 +104,8 @@ func TestAncestors_MergedOutputsAndListedFilesAreMerged(t *testing.T) {
 	})
 }
 
-// A file without parents has no ancestors, and the search is limited.
+// A file without parents has no ancestors. The search for merged ancestors goes at most 16 grid jobs back; if it finds
+// none, the grid job ends as broken.
 func TestAncestors_OfFilesWithNoAndTooManyParents(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -131,8 +132,8 @@ func TestAncestors_OfFilesWithNoAndTooManyParents(t *testing.T) {
 	})
 }
 
-// A recovery reads the same ancestors, although it has another dataset. So do local jobs after
-// a restart, and a dry run shows them.
+// A recovery reads the same ancestors as its grid job, although it has another dataset. Local jobs read the same
+// ancestors after a restart. A dry run shows the ancestors.
 func TestAncestors_OfARecoveryAfterARestartAndOfADryRun(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -12,7 +12,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// asked calls the verbs of an engine like methods: it builds the request from parts, and returns parts of the answer.
+// asked is an engine whose verbs can be called like methods. Each method builds the request from its arguments, and
+// returns the parts of the answer.
 type asked struct{ *engine.Engine }
 
 type (
@@ -20,7 +21,7 @@ type (
 	caller = wire.Caller
 )
 
-// call carries out a request and returns the answer.
+// call carries out the request of a verb for a caller, and returns the answer.
 func call[Req wire.Request, Ans wire.Answer](c ctx, e *asked, v wire.Verb[Req, Ans], by caller, req Req) (Ans, error) {
 	return serve.Ask(c, e.Verbs(), v, by, req)
 }
@@ -277,7 +278,7 @@ func (e *asked) Resolve(c ctx, by caller, h jjm.Handle) (jjm.GridID, error) {
 	return a.Why[0].ID, nil
 }
 
-// stream carries out a request whose answer is a stream, and writes the answer to s.
+// stream carries out the request of a verb whose answer is a stream, and writes the answer to s.
 func stream[Req wire.Request, Ans wire.Answer](c ctx, e *asked, v wire.Verb[Req, Ans], by caller, req Req,
 	s *sent) error {
 	all := e.Verbs()

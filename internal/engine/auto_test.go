@@ -23,7 +23,7 @@ func failsFirst(fails map[int32]int32) func(jjm.AttemptID, adaptertest.SimJob) a
 	}
 }
 
-// failsAlways fails every attempt.
+// failsAlways is a play in which every attempt fails.
 func failsAlways(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Keyword: "-", Exit: 3}
 }
@@ -48,7 +48,8 @@ func (w *world) causesOf(id jjm.GridID, n int32) string {
 	return strings.Join(texts, "\n")
 }
 
-// neverTakenBack lets time pass until a grid job is over. It fails if gatekeepers see an end that changes later.
+// neverTakenBack waits until a grid job is over and archived. It fails the test if the status that gatekeepers see
+// changes after the grid job was over.
 func (w *world) neverTakenBack(id jjm.GridID) {
 	w.t.Helper()
 	heard := ""
@@ -64,8 +65,8 @@ func (w *world) neverTakenBack(id jjm.GridID) {
 	})
 }
 
-// Failed local jobs run again automatically: each at most five times, and only as long as not too many local jobs of
-// the grid job have failed.
+// With auto_resubmit, failed local jobs run again automatically. There are two limits: the number of resubmissions of a
+// local job (five), and the share of failed local jobs in the grid job.
 func TestAutoResubmit_WithinBothBrakes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -115,7 +116,7 @@ func TestAutoResubmit_WithinBothBrakes(t *testing.T) {
 	}
 }
 
-// A kill ends the automatic resubmissions, and a pause delays them.
+// A kill ends the automatic resubmissions of a grid job, and a pause delays them until the grid job is resumed.
 func TestAutoResubmit_RespectsKillsAndPauses(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: failsFirst(map[int32]int32{0: -1})}, func(t *testing.T, w *world) {
@@ -140,7 +141,7 @@ func TestAutoResubmit_RespectsKillsAndPauses(t *testing.T) {
 	})
 }
 
-// A person's resubmission begins the count again.
+// A local job has used up its automatic resubmissions. When a person resubmits it, jjm counts them from 0 again.
 func TestAutoResubmit_CountsFromAPersonsResubmission(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: failsFirst(map[int32]int32{0: 8})}, func(t *testing.T, w *world) {
@@ -194,7 +195,7 @@ func TestAutoKill_WhenManyFailedAndNoneCompleted(t *testing.T) {
 	}
 }
 
-// The next attempt waits longer after each failure.
+// After each failure, the time before the next attempt is longer.
 func TestAutoResubmit_WaitsLongerEachTime(t *testing.T) {
 	t.Parallel()
 	o := options{play: failsAlways, config: with(func(c *engine.Config) { c.Backoff = jjm.Duration(time.Minute) })}

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// submitBy is submitAs for another caller.
+// submitBy returns an action that submits a job file under a request key, as submitAs, for another caller than alice.
 func submitBy(who wire.Caller, key, text string) func(*stage) error {
 	return func(s *stage) error {
 		got, err := s.trySubmit(who, key, text)
@@ -99,8 +99,8 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 	})
 }
 
-// Whichever of a submission and a ban comes first, nothing of the banned account is left to
-// run.
+// A ban and many submissions of the banned account happen at the same time. Whichever comes first, no local job of the
+// account is left to run.
 func TestBan_LeavesNoGapForSubmissionsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -158,7 +158,7 @@ func TestBan_IsForAdministratorsAndNotOfThemselves(t *testing.T) {
 	})
 }
 
-// A ban compares the UID: it holds for a second name of the account.
+// A ban is stored with the UID of the account, so it also holds if the account has a second name.
 func TestBan_ComparesTheUID(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -29,7 +29,7 @@ func (b *bulkBook) note(bulk adapters.Bulk) {
 	b.bulks = append(b.bulks, bulk)
 }
 
-// grids returns for each bulk how many members it has of each grid job.
+// grids returns, for each recorded bulk, the number of its jobs by grid job.
 func (w *world) grids(book *bulkBook) []map[jjm.GridID]int {
 	w.t.Helper()
 	book.mu.Lock()
@@ -52,7 +52,7 @@ func TestBulks_FormAcrossGridJobsOfOneOwnerAndShapeOnly(t *testing.T) {
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		book := &bulkBook{}
 		w.adapter.onSubmit.set(book.note)
-		w.sim.Down(time.Minute) // so that all are accepted before the first bulk is formed
+		w.sim.Down(time.Minute) // so that all grid jobs are accepted before the first bulk is formed
 		first := w.submit(alice, mc(1))
 		w.pass(time.Second)
 		a := w.submit(alice, mc(3))
@@ -219,8 +219,8 @@ func TestBulks_PositionAndAssignmentAgreeForRetries(t *testing.T) {
 	})
 }
 
-// A part whose list of files alone exceeds the size of an assignment fails by itself, with the
-// reason. The other local jobs of its bulk are submitted.
+// A local job whose list of files alone exceeds the largest size of an assignment fails, with the reason. The other
+// local jobs of its bulk are submitted.
 func TestSubmit_AnAssignmentThatIsTooLongFailsByItself(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

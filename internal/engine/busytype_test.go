@@ -12,7 +12,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// hangingUsers runs commands of owners that do not end by their deadlines.
+// hangingUsers runs all commands of owners as hanging, which never end by their deadlines.
 type hangingUsers struct{ *slowUsers }
 
 func (hangingUsers) Runner(jjm.Owner) run.Runner { return hanging{} }
@@ -21,14 +21,15 @@ type hanging struct{}
 
 func (hanging) UID() int { return 0 }
 
-// Run ends a second after the deadline, like a command that is killed after a first signal did not end it.
+// Run returns a second after the command's deadline, like a command that has to be killed because a first signal did
+// not end it.
 func (hanging) Run(_ context.Context, c run.Cmd) (run.Output, error) {
 	time.Sleep(c.Deadline + time.Second)
 	return run.Output{}, jjm.Errorf(jjm.Ambiguous, "%w", context.DeadlineExceeded)
 }
 
-// A program that does not end in time, or that may not start because too many programs run, is no mistake of the job
-// file: a submission and a dry run return an error of kind Busy.
+// If the program of a job type does not end in time, or is not started because too many programs run, this is no
+// mistake in the job file: a submission and a dry run return an error of kind Busy.
 func TestSubmit_ProgramsThatAreBusy(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{users: hangingUsers{&slowUsers{}}}, func(t *testing.T, w *world) {
@@ -59,8 +60,8 @@ func TestSubmit_ProgramsThatAreBusy(t *testing.T) {
 	})
 }
 
-// The entries of the spool are carried out one after another. A program that hangs is therefore not started again, and
-// its submission is refused.
+// The daemon carries out the entries of the spool one after another, so it cannot wait for a program that hangs. The
+// submission is refused as Invalid, and the program is not started again.
 func TestSubmit_AProgramThatHangsIsFinalInTheSpool(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{users: hangingUsers{&slowUsers{}}}, func(t *testing.T, w *world) {
@@ -73,7 +74,7 @@ func TestSubmit_AProgramThatHangsIsFinalInTheSpool(t *testing.T) {
 	})
 }
 
-// submitBusy submits a job of a type with a program.
+// submitBusy submits a job of the type busytest, whose description comes from a program.
 func (w *world) submitBusy(c wire.Caller, dry bool) error {
 	_, err := w.engine.Submit(context.Background(), c, wire.Submit{Name: "j.toml", Text: "type = \"busytest\"\n",
 		BaseDir: w.dir, DryRun: dry})

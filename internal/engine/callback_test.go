@@ -16,7 +16,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// callbackJob is a job file with a callback whose secret is in a file.
+// callbackJob returns a job file with a callback whose secret is in the given file.
 func callbackJob(file string) string {
 	return mc(1, "[callback]", `url = "https://h/hook?v=1"`, `states = ["running", "done"]`, `secret_file = "`+file+`"`)
 }

@@ -14,8 +14,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// Of 20 local jobs, 3 fail in the same way on different hosts and after different times, 1 fails in another way, and 2
-// are tried again for some time.
+// The status of a grid job counts the causes of its failures. In this test 3 of 20 local jobs fail in the same way, on
+// different hosts and after different times; 1 fails in another way; and 2 get further attempts for some time.
 func TestCauses_AreCountedAndStayWithTheGridJob(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -68,7 +68,7 @@ func TestCauses_AreCountedAndStayWithTheGridJob(t *testing.T) {
 	})
 }
 
-// verifyCauses compares the causes of a grid job that is over with its local jobs.
+// verifyCauses compares the counted causes of a grid job that is over with the failures of its local jobs.
 func (w *world) verifyCauses(id jjm.GridID, locals []jjm.LocalJob) {
 	w.t.Helper()
 	want, told := map[string]int{}, map[string]int{}

@@ -11,12 +11,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// named returns a job file of mc or plain with another name.
+// named returns the job file text, of the helper mc or plain, with another name of the grid job.
 func named(text, name string) string {
 	return strings.NewReplacer(`name = "mc"`, `name = "`+name+`"`, `name = "plain"`, `name = "`+name+`"`).Replace(text)
 }
 
-// selected returns the selected ids, separated by blanks, or the kind of the error.
+// selected returns the references that a selection returns, separated by blanks, or the kind of the error. It checks
+// the counts of the answer.
 func (w *world) selected(caller wire.Caller, r wire.SelectRequest) string {
 	w.t.Helper()
 	got, err := w.engine.Select(context.Background(), caller, r)
@@ -102,7 +103,8 @@ func TestSelect_FindsWhatIsLiveAndWhatIsOver(t *testing.T) {
 	})
 }
 
-// A dry run counts and changes nothing. A command that stops at a failure reports the jobs that it did not attempt.
+// A dry run of a kill counts the local jobs and changes nothing. A kill that stops at the first failure reports the
+// jobs that it did not attempt.
 func TestKill_DryRunsCountAndStoppingNamesTheRest(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

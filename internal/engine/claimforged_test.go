@@ -18,7 +18,7 @@ import (
 // anothers is the batch id that a forged claim names.
 const anothers = "sim77_0"
 
-// forgeClaim writes, as the job's account, a claim that names another batch job.
+// forgeClaim replaces the claim of a local job, as the job's account can do, by a claim that names another batch job.
 func (w *world) forgeClaim(l jjm.LocalJob) {
 	w.t.Helper()
 	text, err := json.Marshal(jjm.Claim{Holder: jjm.HolderWrapper, Batch: anothers, Host: "elsewhere", Nonce: "n", PID: 1,
@@ -28,7 +28,7 @@ func (w *world) forgeClaim(l jjm.LocalJob) {
 	w.must(os.WriteFile(filepath.Join(dir, fmt.Sprint(l.Pos)), text, 0o600))
 }
 
-// forgeResult writes a result with the forged batch id and with invented figures.
+// forgeResult writes a result whose claim names another batch job, with invented times and resources.
 func (w *world) forgeResult(l jjm.LocalJob) {
 	const absurd = 1 << 52
 	w.plant(w.doneFolder(l), fmt.Sprintf("%d.json", l.Pos), forged(l, func(r *jjm.Result) {
@@ -37,8 +37,8 @@ func (w *world) forgeResult(l jjm.LocalJob) {
 	}))
 }
 
-// The claim belongs to the job's account, so the batch id in it proves nothing. The report of
-// the batch system about the job that jjm submitted counts.
+// The claim file belongs to the job's account, so the batch id in a claim proves nothing. The engine uses the batch
+// system's report about the job that jjm submitted.
 func TestForgedClaim_TheBatchSystemsReportOfTheJobCounts(t *testing.T) {
 	t.Parallel()
 	for name, forge := range map[string]func(w *world, l jjm.LocalJob){
@@ -77,7 +77,7 @@ func TestForgedClaim_TheBatchSystemsReportOfTheJobCounts(t *testing.T) {
 	}
 }
 
-// A kill ends the job that jjm submitted, and not the other job that its claim names.
+// A kill cancels the batch job that jjm submitted, and not the batch job that a forged claim names.
 func TestForgedClaim_AKillGoesToTheJobThatWasSubmitted(t *testing.T) {
 	t.Parallel()
 	play := always(adaptertest.Play{NoResult: true, Life: 10 * time.Hour})

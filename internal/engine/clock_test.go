@@ -10,7 +10,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// The clock of the engine jumps; the clocks of the batch system and of the file server do not.
+// The engine's clock jumps back by a day or forward by a week; the clocks of the batch system and of the file server do
+// not jump. No local job is lost, and none hangs.
 func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 	t.Parallel()
 	failing := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -95,8 +96,8 @@ func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 	}
 }
 
-// The file server's clock is behind, and results arrive within one of its ticks, so that the
-// time stamp of the folder does not change.
+// The file server's clock is behind, and it counts in large steps. Several results arrive within one step, so the time
+// stamp of their folder does not change. The engine finds all of them nevertheless.
 func TestClock_AFileServerBehindHidesNoResult(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, Jitter: 5 * time.Minute}},

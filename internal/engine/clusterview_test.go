@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A local job that may go to several clusters counts at each of them, and once in total.
+// A local job that may run on several clusters counts as waiting on each of them, and once in the total.
 func TestWaiting_CountsALocalJobOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {

@@ -20,8 +20,8 @@ import (
 	"jjm/sandbox"
 )
 
-// recorded writes a result of l with an output file and the size and checksum that the wrapper
-// recorded.
+// recorded writes an output file and a result of l with the size and checksum of this file, as the wrapper does. It
+// returns the path of the output file.
 func (w *world) recorded(l jjm.LocalJob, text string) (file string) {
 	w.t.Helper()
 	dir := filepath.Join(w.area(owner(alice)).Root(), sandbox.AttemptDir(l.AttemptID()), sandbox.WorkName)
@@ -115,7 +115,8 @@ func TestOutput_PartialForManyAtOnce(t *testing.T) {
 	})
 }
 
-// The partial tar of a killed daemon is removed once the tar is complete.
+// A daemon was killed while it wrote the tar of a grid job. The next daemon removes the partial file when the tar is
+// complete.
 func TestCollect_RemovesThePartialTarOfAnEarlierDaemon(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -131,7 +132,7 @@ func TestCollect_RemovesThePartialTarOfAnEarlierDaemon(t *testing.T) {
 	})
 }
 
-// partial fetches the tar of an unfinished grid job, and requires that the checksum is right.
+// partial returns the tar of a grid job that has not ended. It checks the size and the checksum.
 func (w *world) partial(id jjm.GridID) []byte {
 	r, size, out, err := w.engine.Output(context.Background(), alice, all(id), wire.Wanted{Partial: true})
 	if err != nil {
@@ -147,8 +148,8 @@ func (w *world) partial(id jjm.GridID) []byte {
 	return b
 }
 
-// The site configures the exit code of a grid job that is not done. A grid job of one local job has the exit code of
-// the local job, and 0 if it is done (R11).
+// A grid job with several local jobs that is not done has the exit code exit_not_done of the configuration. A grid job
+// with one local job has that local job's exit code. A grid job that is done has exit code 0 (R11).
 func TestFinal_TheExitCodeOfAGridJobThatIsNotDone(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -16,10 +16,10 @@ import (
 	"jjm/sandbox"
 )
 
-// all returns the reference of a grid job, for its tar.
+// all returns the reference with which the tar of a whole grid job is fetched.
 func all(id jjm.GridID) jjm.Ref { return jjm.Ref{Grid: id} }
 
-// fetchFile fetches one file of a job.
+// fetchFile returns the content of one file of a job, its description, and an error.
 func (w *world) fetchFile(caller wire.Caller, ref, file string) (string, wire.Output, error) {
 	w.t.Helper()
 	parsed, err := jjm.ParseRef(ref)
@@ -36,8 +36,8 @@ func (w *world) fetchFile(caller wire.Caller, ref, file string) (string, wire.Ou
 	return string(text), out, err
 }
 
-// A file of a local job that is over can be fetched while others run, and afterwards: by its name in the tar, or by the
-// local job and the file's own name.
+// A file of a local job that is over can be fetched while other local jobs run, and after the end of the grid job. It
+// is named either by its name in the tar, or by the local job and its own name.
 func TestCollected_OneFileOfARunningGridJob(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -83,7 +83,8 @@ func TestCollected_OneFileOfARunningGridJob(t *testing.T) {
 	})
 }
 
-// Files that are missing or were changed are reported. Retracted and merged files can no longer be fetched.
+// A fetch of a missing or changed file is an error that says so. Retracted files, and files that were merged, can no
+// longer be fetched.
 func TestCollected_WhatIsNotAsItWas(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -16,7 +16,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// put adds files from..to-1 to alice's dataset, made in a container if need be.
+// put adds the files from..to-1 to alice's dataset. If the dataset does not exist, put creates it in the container; ""
+// means none.
 func (w *world) put(name, container string, from, to int) error {
 	var files []jjm.File
 	for i := from; i < to; i++ {
@@ -35,8 +36,8 @@ func (w *world) dataset(name string) wire.DatasetState {
 	return got.Shown[0]
 }
 
-// A grid job that reads a container reads each file of its datasets once. It gets more files while one of the datasets
-// is open, and when a dataset is added. Users see from which dataset each file is.
+// A grid job that reads a container (a named group of datasets) reads each file of its datasets once. It gets more
+// files while one of the datasets is open, and when a dataset is added. The status shows the dataset of each file.
 func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -91,7 +92,8 @@ func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 	})
 }
 
-// A mark in a dataset of a container reaches the grid jobs that read the container.
+// If a file in a dataset of a container is marked as lost, the grid jobs that read the container no longer process the
+// file.
 func TestContainer_AMarkReachesItsReaders(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne()}, func(t *testing.T, w *world) {
@@ -114,8 +116,8 @@ func TestContainer_AMarkReachesItsReaders(t *testing.T) {
 	})
 }
 
-// Outputs from several clusters enter one dataset per cluster, in a container with the name in
-// the job file. Grid jobs that read it get all of them.
+// If a grid job with an output dataset runs on several clusters, jjm makes one dataset per cluster, in a container with
+// the name in the job file. Grid jobs that read the container get the files of all clusters.
 func TestContainer_OfOutputsFromSeveralClusters(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}}}
@@ -152,7 +154,8 @@ func TestContainer_OfOutputsFromSeveralClusters(t *testing.T) {
 	})
 }
 
-// A container of many small datasets is cut as if it were one: no part is short because a dataset ended there.
+// The parts of a grid job that reads a container may contain files of several datasets. Many datasets of one file each
+// therefore make full parts.
 func TestContainer_OfManyDatasetsMakesFullParts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -168,9 +171,9 @@ func TestContainer_OfManyDatasetsMakesFullParts(t *testing.T) {
 	})
 }
 
-// The files of a container's datasets are added to the grid job's dataset in one transaction for each dataset. Between
-// two of these transactions, and after the daemon died between them, the splitter must not cut the files that are
-// already there.
+// A grid job that reads a container copies the files of each dataset into its own dataset, in one transaction per
+// dataset. While some datasets are not copied yet, and also if the daemon dies then, the splitter must not split the
+// files that are already there.
 func TestContainer_NobodyCutsItsFilesBeforeAllAreThere(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {
@@ -185,7 +188,7 @@ func TestContainer_NobodyCutsItsFilesBeforeAllAreThere(t *testing.T) {
 				crash.on = func(point string) {
 					if point == "dataset-take" {
 						time.Sleep(time.Second)
-						if err := w.put("all", "", 100, 101); err != nil { // a change of the dataset, which wakes its readers
+						if err := w.put("all", "", 100, 101); err != nil { // this change of the dataset wakes the grid jobs that read it
 							t.Error(err)
 						}
 						time.Sleep(time.Second)
@@ -211,7 +214,7 @@ func TestContainer_NobodyCutsItsFilesBeforeAllAreThere(t *testing.T) {
 	}
 }
 
-// 5000 datasets of one file each, cut into parts of 1000 files, make five local jobs. Outside the campaign "hostile",
+// 5000 datasets of one file each, split into parts of 1000 files, make five local jobs. Outside the campaign "hostile",
 // the test uses a fifth of both numbers.
 func TestContainer_FiveThousandDatasetsMakeFiveParts(t *testing.T) {
 	t.Parallel()

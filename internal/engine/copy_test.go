@@ -15,7 +15,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// copy copies a grid job with edits.
+// copy makes a copy of a grid job, with edits of its job file ("key=value").
 func (w *world) copy(c wire.Caller, id jjm.GridID, edits ...string) (wire.Copied, error) {
 	return w.engine.Copy(context.Background(), c, id, wire.CopyHow{Set: edits})
 }
@@ -87,8 +87,8 @@ func TestCopy_MakesANewGridJobOfAnOldOneInAnyStatus(t *testing.T) {
 	})
 }
 
-// A dry run shows the job file and the plan of the copy, and stores nothing. With a request key, a repeated request
-// returns the same copy.
+// A dry run of a copy shows the job file and the plan, and stores nothing. If the copy has a request key, a repeated
+// request returns the same copy.
 func TestCopy_DryRunAndRequestKey(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -107,7 +107,7 @@ func TestCopy_DryRunAndRequestKey(t *testing.T) {
 			made.Handle != jjm.HandleOf(alice.UID, "k2") {
 			t.Errorf("%+v, %+v, %v, %v", made, again, err, err2)
 		}
-		how.Key = "k" // the key of the original returns the original
+		how.Key = "k" // with the key of the original, the answer is the original grid job
 		if old, err := w.engine.Copy(t.Context(), alice, first.ID, how); err != nil || old.ID != 1 || !old.Existed {
 			t.Errorf("%+v, %v", old, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// copyRef copies the job that a reference names.
+// copyRef makes a copy of the grid job or local job that a reference names.
 func (w *world) copyRef(c wire.Caller, ref string, how wire.CopyHow) (wire.Copied, error) {
 	a, err := call(w.t.Context(), w.engine, wire.VerbCopy(), c, wire.CopyRequest{One: wire.OneRef(ref), CopyHow: how})
 	return of(a.Copied), err
@@ -28,7 +28,8 @@ func (w *world) partsOf(id jjm.GridID) (parts []jjm.Part) {
 	return parts
 }
 
-// worksOn returns what a local job processes: all of its part except the numbers of files within the grid job.
+// worksOn returns the part without its position in the grid job, so that the parts of a local job and of its copy can
+// be compared.
 func worksOn(p jjm.Part) jjm.Part {
 	if p.Unit != jjm.UnitEvent && p.Unit != jjm.UnitRow {
 		p.First = 0
@@ -86,7 +87,7 @@ params = { lumis_per_job = 3 }
 	}
 }
 
-// A copy of a local job takes edits, shows its job file, and has a request key, as the copy of a grid job.
+// A copy of a local job accepts edits, can be a dry run, and can have a request key, like the copy of a grid job.
 func TestCopy_OfALocalJobTakesEdits(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -9,7 +9,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// Counts returns the jobs of live grid jobs, the jobs in the batch system, and all ends since the daemon started.
+// Counts returns the number of local jobs of live grid jobs by state, the number of jobs in each batch system, and the
+// number of all ends since the daemon started.
 func TestCounts_ShowJobsAndTheirEnds(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

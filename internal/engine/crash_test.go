@@ -22,8 +22,8 @@ import (
 	"jjm/sandbox"
 )
 
-// A scenario is a sequence of actions that continues through crashes of the daemon: each action
-// is repeated until it succeeds.
+// scenario is a sequence of actions in a world, with the expected ends of its grid jobs. The daemon may die during the
+// scenario: each action is repeated until it succeeds.
 type scenario struct {
 	sim     adaptertest.SimConfig
 	play    func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
@@ -33,9 +33,9 @@ type scenario struct {
 	miss    int
 	hidden  func(adaptertest.SimJob) bool // hides batch jobs from the first 40 listings
 	actions []action
-	wants   map[string]want // by request key
-	spool   bool            // gatekeepers leave something in the spool
-	places  bool            // the world has clusters that read different storages
+	wants   map[string]want // expected ends by request key
+	spool   bool            // some actions put requests into the spool
+	places  bool            // the clusters of the world read different storages
 	// also makes further checks at the end of the scenario.
 	also func(*stage)
 	// only lists beginnings of names of failpoints, such as "hold". The scenario is played only at these failpoints; nil
@@ -61,7 +61,7 @@ func (sc scenario) concerns(point string) bool {
 	return sc.only == nil || slices.ContainsFunc(sc.only, func(p string) bool { return strings.HasPrefix(point, p) })
 }
 
-// action is something that a gatekeeper or the world does at a time.
+// action is something that a person, a gatekeeper or the machine does at a time of the scenario.
 type action struct {
 	at time.Duration
 	do func(*stage) error
@@ -70,7 +70,7 @@ type action struct {
 // stage is a world in which a scenario is played.
 type stage struct {
 	*world
-	ids map[string]jjm.GridID // by request key
+	ids map[string]jjm.GridID // grid jobs by request key
 }
 
 func submitAs(key, text string) func(*stage) error {
@@ -147,7 +147,8 @@ func addFilesIn(container, name string, from, to int) func(*stage) error {
 	return func(s *stage) error { return s.put(name, container, from, to) }
 }
 
-// readsOnce checks that a grid job has read files of 100 events each, all of them once.
+// readsOnce requires that a grid job has read the given number of files, each of 100 events, and that exactly one local
+// job owns each file.
 func (s *stage) readsOnce(key string, files int64) {
 	s.t.Helper()
 	want := jjm.InputCounts{Files: files, ToBeUsed: files, Used: files, Finished: files, Events: 100 * files,
@@ -383,7 +384,7 @@ func scenarios() map[string]scenario {
 				{0, submitAs("a", fileJob("", "name = \"raw\"\n"+inline(4)))},
 				{5 * time.Minute, func(s *stage) error {
 					_, err := s.retract(alice, s.ids["a"], false, "", "filetest.1.0.out.dat")
-					if k := jjm.KindOf(err); k == jjm.Conflict { // it was done before the engine died
+					if k := jjm.KindOf(err); k == jjm.Conflict { // the request was carried out before the engine died
 						return nil
 					}
 					return err
@@ -604,7 +605,7 @@ func scenarios() map[string]scenario {
 	return all
 }
 
-// begin sets up a scenario.
+// begin prepares the faults of a scenario in a world, and returns its stage.
 func (sc scenario) begin(w *world) *stage {
 	w.sim.OnSubmit(sc.faults...)
 	w.adapter.miss.set(sc.miss)
@@ -651,7 +652,7 @@ func (s *stage) run(sc scenario) {
 // action.
 func (s *stage) later(err error) bool { return s.crash.fired && jjm.KindOf(err) == jjm.Busy }
 
-// check compares the end with what the scenario expects.
+// check verifies that the grid jobs have ended as the scenario expects.
 func (s *stage) check(sc scenario) {
 	s.t.Helper()
 	if s.crash.isDead() {
@@ -666,10 +667,11 @@ func (s *stage) check(sc scenario) {
 	}
 }
 
-// failpoints reads the names of all failpoints out of the source.
+// failpoints returns the names of all failpoints, as found in the source of the engine. A failpoint is a named place in
+// the code at which a test can make the daemon die.
 func failpoints(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*/*.go") // the rooms
+	files, err := filepath.Glob("*/*.go") // the packages of the engine
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -698,7 +700,7 @@ func failpoints(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// failpointsOf returns the failpoints of a call of Crash or Change.
+// failpointsOf returns the failpoints that a call of Crash or Change names; nil if the call is of another function.
 func failpointsOf(call *ast.CallExpr) []string {
 	fn, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -724,8 +726,8 @@ func failpointsOf(call *ast.CallExpr) []string {
 	return nil
 }
 
-// passages plays every scenario without a crash and counts how often each
-// failpoint is passed in it.
+// passages runs every scenario without a crash, and returns how often each scenario passes each failpoint: the counts
+// by failpoint and by scenario.
 func passages(t *testing.T) map[string]map[string]int {
 	counts := map[string]map[string]int{}
 	var mu sync.Mutex
@@ -756,8 +758,8 @@ func passages(t *testing.T) map[string]map[string]int {
 	return counts
 }
 
-// firstPassages returns the scenarios in which the daemon dies at the first passage of the i-th failpoint: the
-// scenarios that name the failpoint in only, and one other scenario, which differs between failpoints. In the whole
+// firstPassages returns the scenarios in which the daemon dies at the first passage of the i-th failpoint: all
+// scenarios that name the failpoint in only, and one of the others, a different one for each failpoint. In the whole
 // campaign it returns all scenarios.
 func firstPassages(counts map[string]int, all map[string]scenario, i int) map[string]bool {
 	first := map[string]bool{}
@@ -800,7 +802,7 @@ func TestCrash_AtEveryFailpointNothingIsLostOrDoubled(t *testing.T) {
 		if len(counts[point]) == 0 {
 			t.Errorf("no scenario passes the failpoint %s", point)
 		}
-		if i%3 != 0 && !whole() { // so that they are before and after commits in turn
+		if i%3 != 0 && !whole() { // every third point, so that points before and after commits alternate
 			continue
 		}
 		for nth, chosen := range map[int]map[string]bool{
@@ -816,8 +818,7 @@ func TestCrash_AtEveryFailpointNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// crashAt plays a scenario in which the daemon dies at the nth passage of a
-// failpoint.
+// crashAt runs a scenario in which the daemon dies at the nth passage of a failpoint.
 func crashAt(t *testing.T, name string, sc scenario, point string, nth int) {
 	t.Run(fmt.Sprintf("%s/%d in %s", point, nth, name), func(t *testing.T) {
 		t.Parallel()

@@ -74,8 +74,9 @@ func TestCredentials_NameTheirSubject(t *testing.T) {
 	})
 }
 
-// A gatekeeper that cannot renew credentials submits again. The running jobs then get the newer credentials, older ones
-// are ignored, and a grid job that is over keeps none.
+// A gatekeeper that cannot renew credentials repeats its submission with newer ones. The running jobs then get the
+// newer credentials. Credentials that are older than the stored ones are ignored. When the grid job is over, its
+// credentials are removed.
 func TestCredentials_ARepeatedSubmissionRenewsThem(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -110,7 +111,7 @@ func TestCredentials_ARepeatedSubmissionRenewsThem(t *testing.T) {
 	})
 }
 
-// certificate is a proxy that ends at a time.
+// certificate returns a proxy credential that expires at a time.
 func certificate(t *testing.T, end time.Time) jjm.Credential {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// drop removes datasets of alice's by their names, and returns the outcome for each.
+// drop removes datasets of alice as a caller, and returns the outcome for each.
 func (w *world) drop(c wire.Caller, names ...string) []wire.RemovedDataset {
 	w.t.Helper()
 	got, err := w.engine.Dataset(context.Background(), c,
@@ -22,7 +22,7 @@ func (w *world) drop(c wire.Caller, names ...string) []wire.RemovedDataset {
 	return got.Removed
 }
 
-// dropped requires that a dataset can be removed, and had so many files.
+// dropped removes a dataset as alice, and requires that the answer reports the given number of files.
 func (w *world) dropped(name string, files int64) {
 	w.t.Helper()
 	want := []wire.RemovedDataset{{Name: name, Files: files}}
@@ -31,8 +31,8 @@ func (w *world) dropped(name string, files int64) {
 	}
 }
 
-// keptDataset requires that a dataset cannot be removed now, with an error that contains all texts,
-// and that it stays as it was.
+// keptDataset tries to remove a dataset, and requires an error of the given kind that contains all texts. The dataset
+// must not change.
 func (w *world) keptDataset(name string, kind jjm.Kind, texts ...string) {
 	w.t.Helper()
 	before := w.dataset(name)
@@ -121,8 +121,8 @@ func causes(all []jjm.JournalEntry) string {
 	return strings.Join(lines, "\n")
 }
 
-// A dataset stays while a grid job that is not over reads or fills it. After the end the dataset stays as long as the
-// proof of a grid job that read it needs its files: until that grid job is removed.
+// A dataset cannot be removed while a grid job that is not over reads it or fills it. After the end it cannot be
+// removed until the grid jobs that read it are removed, because their proofs need its files.
 func TestDatasetRemove_WaitsForThoseWhoNeedIt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Minute}}, func(t *testing.T, w *world) {
@@ -161,8 +161,8 @@ func TestDatasetRemove_WaitsForThoseWhoNeedIt(t *testing.T) {
 	})
 }
 
-// A grid job that is reopened after its output dataset was removed does not fill another dataset
-// that has the name now.
+// A grid job is reopened after its output dataset was removed. It does not fill another dataset that has the same name
+// now.
 func TestDatasetRemove_AReopenedGridJobFillsNoOther(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1)}, func(t *testing.T, w *world) {
@@ -183,8 +183,8 @@ func TestDatasetRemove_AReopenedGridJobFillsNoOther(t *testing.T) {
 	})
 }
 
-// Removing the name of a container removes the container, not its datasets. A dataset stays while another dataset has
-// files of it.
+// Removing a container removes only the container, not its datasets. A dataset cannot be removed while another dataset
+// has copied files from it.
 func TestDatasetRemove_OfContainers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Minute}}, func(t *testing.T, w *world) {
@@ -261,7 +261,8 @@ func TestDatasetRemove_OfWhatSeveralClustersMade(t *testing.T) {
 	})
 }
 
-// Nobody but its owner and administrators can remove a dataset, or learns whether it is there.
+// Only its owner and administrators can remove a dataset. Other accounts get the same error whether the dataset exists
+// or not.
 func TestDatasetRemove_IsForItsOwner(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -288,7 +289,8 @@ func TestDatasetRemove_IsForItsOwner(t *testing.T) {
 	})
 }
 
-// removeDataset returns an action that removes a dataset of alice's, unless the dataset is gone already.
+// removeDataset returns an action that removes a dataset of alice. The action also succeeds if the dataset is gone
+// already.
 func removeDataset(name string) func(*stage) error {
 	return func(s *stage) error {
 		got, err := s.engine.Dataset(context.Background(), alice,

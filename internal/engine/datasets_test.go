@@ -62,7 +62,7 @@ func (fileType) Command(_ *jjm.Spec, l *jjm.LocalJob) (handlers.Command, error) 
 	return handlers.Command{Argv: append([]string{"echo"}, l.Part.Input.Files...)}, nil
 }
 
-// inline lists n files of 100 events in a job file.
+// inline returns the list of n files of 100 events each, for a dataset in a job file.
 func inline(n int) string {
 	var files []string
 	for i := range n {
@@ -73,13 +73,12 @@ func inline(n int) string {
 
 func lfn(i int) string { return fmt.Sprintf("f%04d", i) }
 
-// fileJob is a job file over a dataset; more are further keys at its top.
+// fileJob returns a job file of type filetest that reads a dataset. more are further lines at the top of the job file.
 func fileJob(more, dataset string) string {
 	return "type = \"filetest\"\n" + more + "[[datasets]]\n" + dataset
 }
 
-// owners returns, by the LFNs of the master dataset, the local jobs that own a piece
-// of it now.
+// owners returns the local jobs that own a piece of each file of the master dataset now, by the LFN of the file.
 func (w *world) owners(id jjm.GridID) map[string][]int32 {
 	w.t.Helper()
 	names := map[int64]string{}
@@ -97,7 +96,7 @@ func (w *world) owners(id jjm.GridID) map[string][]int32 {
 	return out
 }
 
-// input returns the counters of the master dataset.
+// input returns the counters of the master dataset, which is the dataset that the grid job splits into parts.
 func (w *world) input(id jjm.GridID) jjm.InputCounts {
 	w.t.Helper()
 	all, err := w.store.Inputs(context.Background(), id)
@@ -182,7 +181,8 @@ func TestDatasets_AFailedLogEntryMeansNoRetry(t *testing.T) {
 	})
 }
 
-// A part that cannot run is createfailed and never submitted; the others run.
+// A part that no job can process becomes a local job with the phase createfailed, which is never submitted. The local
+// jobs of the other parts run.
 func TestDatasets_PartsThatCannotRunAreCreateFailed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -214,7 +214,7 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 		w.reopen()
 		w.pass(time.Minute)
 		var files []jjm.File
-		for i := range 6 { // two of these files are already in the dataset
+		for i := range 6 { // two of these six files are already in the dataset
 			files = append(files, jjm.File{LFN: lfn(i + 2), Events: 100})
 		}
 		got, err := w.engine.Dataset(context.Background(), alice,
@@ -299,8 +299,8 @@ func TestDatasets_AJobFileDoesNotCloseAnOpenDataset(t *testing.T) {
 	})
 }
 
-// A file waits until the other grid jobs that read it have processed it. A file that failed
-// with one of them is dropped.
+// A grid job with the splitter SiblingProcessingBased processes a file only after the other grid jobs that read the
+// file have processed it. It leaves out files whose processing failed in another grid job.
 func TestDatasets_ASiblingFollowsTheOthers(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -343,7 +343,7 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 		add := wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "a", Events: 3}}}
 		_, err := do(alice, add)
 		w.must(err)
-		_, err = do(bob, add) // bob's own dataset of the same name
+		_, err = do(bob, add) // this is bob's own dataset with the same name
 		w.must(err)
 		others := add
 		others.UID = &alice.UID
@@ -381,8 +381,8 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 	})
 }
 
-// Outputs of completed local jobs enter a dataset, together with the files from which they were made. Outputs of failed
-// local jobs do not. The dataset closes with the grid job.
+// The outputs of completed local jobs enter the output dataset, together with the names of the files from which they
+// were made. The outputs of failed local jobs do not. The dataset is closed when the grid job ends.
 func TestDatasets_OutputsEnterADataset(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -394,7 +394,7 @@ func TestDatasets_OutputsEnterADataset(t *testing.T) {
 	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
 		text := fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\n"+inline(4))
 		id := w.submit(alice, text)
-		second := w.submit(alice, fileJob("", "name = \"reco\"\n")) // begins while the first runs
+		second := w.submit(alice, fileJob("", "name = \"reco\"\n")) // this grid job begins while the first one runs
 		_, err := w.engine.Dataset(t.Context(), alice,
 			wire.Dataset{Do: wire.DatasetAdd, Name: "reco", Files: []jjm.File{{LFN: "a stray one"}}})
 		if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "grid job "+id.String()+" fills it") {

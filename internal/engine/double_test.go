@@ -9,8 +9,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A doubled submission: the reply to the first submission is lost, the search misses the bulk, and the bulk is
-// submitted again.
+// A doubled submission: the reply to the first submission is lost, the search for the bulk does not find it, and the
+// bulk is submitted again. Both bulks exist, and only one job of each attempt may run.
 func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 	t.Parallel()
 	first := func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" }
@@ -45,7 +45,7 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 			t.Run(name+" "+job[8:13], func(t *testing.T) {
 				t.Parallel()
 				test.sim.Life = 5 * time.Minute
-				test.sim.Wait += 30 * time.Second // long enough for the second submission
+				test.sim.Wait += 30 * time.Second // the jobs wait long enough for the second submission
 				inWorld(t, options{sim: test.sim}, func(t *testing.T, w *world) {
 					w.sim.OnSubmit(test.faults...)
 					w.sim.Lie(test.lies, test.hidden)
@@ -70,8 +70,8 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 	}
 }
 
-// The holder of the claim leaves no result. Its end must be noticed, although its double, which
-// lost the claim, is listed as well.
+// Two batch jobs of one attempt exist. The batch job that holds the claim ends without a result. The engine must notice
+// this end, although the other batch job, which lost the claim, is listed as well.
 func TestDoubledSubmission_TheEndOfTheHolderIsSeenBesideItsDouble(t *testing.T) {
 	t.Parallel()
 	play := func(_ jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
@@ -96,8 +96,8 @@ func TestDoubledSubmission_TheEndOfTheHolderIsSeenBesideItsDouble(t *testing.T) 
 	}
 }
 
-// jjm proves absence by a cancel. That cancel must not look like an operator's: the attempt is
-// lost and tried again, not held.
+// To prove that a missing batch job does not exist, jjm cancels it. The engine must not mistake this cancel for an
+// operator's cancel: the attempt is lost and the local job gets another attempt; it is not held.
 func TestProofOfAbsence_IsNotTakenForAnOperatorsCancel(t *testing.T) {
 	t.Parallel()
 	for name, lies := range map[string]int{"the job shows again": 75, "it never shows again": 1 << 30} {
@@ -118,7 +118,8 @@ func TestProofOfAbsence_IsNotTakenForAnOperatorsCancel(t *testing.T) {
 	}
 }
 
-// The wrapper never claimed, so there is no result to rely on.
+// The batch job of this test ended before its wrapper made a claim, so there is no result. The engine must not mistake
+// its own cancel, which proves that the missing job does not exist, for an operator's cancel.
 func TestProofOfAbsence_OfAnUnclaimedJobIsNotTakenForAnOperatorsCancel(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -128,7 +129,7 @@ func TestProofOfAbsence_OfAnUnclaimedJobIsNotTakenForAnOperatorsCancel(t *testin
 		id := w.submit(alice, mc(2))
 		w.running(id, 2)
 		w.sim.Lie(1<<30, func(job adaptertest.SimJob) bool { return job.Index == 0 })
-		w.adapter.onCancel.set(func() { w.sim.Lie(0, nil) }) // from then on the listing shows it as cancelled
+		w.adapter.onCancel.set(func() { w.sim.Lie(0, nil) }) // from then on the listings show the job as cancelled
 		w.pass(6 * time.Hour)
 		if l := w.locals(id)[0]; l.State != jjm.Completed || l.Attempt != 1 {
 			t.Errorf("%s/%s, attempt %d, %q\n%s", l.State, l.Phase, l.Attempt, l.Message, w.describe(id))
@@ -136,7 +137,7 @@ func TestProofOfAbsence_OfAnUnclaimedJobIsNotTakenForAnOperatorsCancel(t *testin
 	})
 }
 
-// A kill must reach the batch job that runs, whichever of the two it is.
+// Two batch jobs exist for each attempt. A kill must reach the one that runs, whichever it is.
 func TestDoubledSubmission_AKillReachesTheOneThatRuns(t *testing.T) {
 	t.Parallel()
 	for name, hidden := range map[string]string{"first": "sim1", "second": "sim2", "none": ""} {
@@ -160,8 +161,8 @@ func TestDoubledSubmission_AKillReachesTheOneThatRuns(t *testing.T) {
 	}
 }
 
-// The suspicion arises while the attempt is being pointed to the suspect, which must not be
-// cancelled then.
+// The engine suspects that a batch job is a double while it stores that the attempt belongs to this batch job. The
+// batch job must not be cancelled then.
 func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
@@ -183,19 +184,20 @@ func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 	}
 }
 
-// The double was cancelled, and the daemon stopped before or after it had stored that the
-// attempt belongs to the other batch job: the end of the double is not the end of the attempt.
+// Two batch jobs exist for an attempt, and the engine has cancelled one of them. The daemon stops just before or after
+// it stores that the attempt belongs to the other batch job. The end of the cancelled batch job must not count as the
+// end of the attempt.
 func TestDoubledSubmission_TheEndOfTheDoubleDoesNotOutrankTheResult(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Wait: 30 * time.Second, Life: 2 * time.Minute, Slots: 4}
-	for i := range 10 { // because the outcome depends on whether the cancel or the stop comes first
+	for i := range 10 { // ten times, because either the cancel or the stop may come first
 		point := []string{"repoint.before-commit", "repoint.after-commit"}[i%2]
 		c := &crasher{point: point, nth: 1, downtime: 10 * time.Minute}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {
 			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1,
 				actions: []action{{0, submitAs("a", mc(4))}}}
 			s := sc.begin(w)
-			// so that the attempts point to the second bulk
+			// hide the first bulk, so that the attempts are assigned to the second bulk
 			w.sim.Lie(4, func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" })
 			s.run(sc)
 			if !c.fired {

@@ -14,7 +14,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// leave leaves a fragment in the drop folder, as an outside program does.
+// leave writes a fragment of a record into the drop folder, as a program outside of jjm does. The file belongs to the
+// account uid.
 func (w *world) leave(name, text string, uid int) {
 	w.t.Helper()
 	tmp := filepath.Join(w.dir, "drop", "."+name)
@@ -25,8 +26,9 @@ func (w *world) leave(name, text string, uid int) {
 	w.must(os.Rename(tmp, filepath.Join(w.dir, "drop", name)))
 }
 
-// foreign returns an account that owns a fragment about another account's job. An ordinary user
-// cannot give files away, but has files that are not bob's.
+// foreign returns an account and another account's user, about whose job the first account leaves a fragment. If the
+// test does not run as root, it cannot give files to another account; the first account is then the test's own, and the
+// other is bob.
 func foreign() (uid int, victim callerOf) {
 	if os.Getuid() == 0 {
 		return 70002, alice
@@ -59,7 +61,7 @@ func TestFragment_OfTheOwnerStaysInTheRecord(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(w.dir, "drop", "*.xml")); len(left) > 0 {
 			t.Errorf("still in the drop folder: %v", left)
 		}
-		w.progress(w.locals(id)[1], "d0gstar", 1, 2) // the shard is rewritten
+		w.progress(w.locals(id)[1], "d0gstar", 1, 2) // this progress makes the daemon write the shard again
 		w.pass(time.Minute)
 		shows("after rewriting")
 		w.reopen()
@@ -146,7 +148,7 @@ func TestFragment_OfAFinishedGridJobIsRefused(t *testing.T) {
 	})
 }
 
-// A drop folder that is removed or replaced is opened again, and the daemon takes fragments from the new folder.
+// The drop folder is removed. The daemon creates and opens it again, and takes fragments from the new folder.
 func TestDrop_AReplacedFolderIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {

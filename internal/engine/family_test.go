@@ -13,12 +13,14 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// halves returns a job file over n files that makes two local jobs of half a file for each file.
+// halves returns a job file over n files, with more lines at its top. It makes two local jobs for each file, one for
+// each half.
 func halves(more string, n int) string {
 	return fileJob(more, "name = \"raw\"\n"+inline(n)+"[split]\nby = \"EventBased\"\nparams = {events_per_job = 50}\n")
 }
 
-// together merges the files that were made from the same file, and no others, into one.
+// together is the section of a job file that merges the files which were made from the same file into one, and no
+// others.
 const together = "[split]\nby = \"WMBSMergeBySize\"\nparams = {min_merge_size = 0, max_merge_size = 1}\n"
 
 // failsSlowly returns a play in which local job n of the first grid job fails after two hours.
@@ -31,7 +33,7 @@ func failsSlowly(n int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Pl
 	}
 }
 
-// read returns the files that local jobs of a grid job read, sorted.
+// read returns the files that each local job of a grid job read, sorted.
 func (w *world) read(id jjm.GridID) [][]string {
 	w.t.Helper()
 	locals := w.locals(id)
@@ -51,9 +53,8 @@ func (w *world) read(id jjm.GridID) [][]string {
 	return out
 }
 
-// Files that another grid job made from one file are merged together once all of them exist.
-// Files of an incomplete group fail at the end. It does not matter whether the other grid job
-// still runs or ended long ago.
+// Grid job 2 merges outputs of grid job 1 that were made from the same file, once all of them exist. If one of them
+// will never exist, the others fail at the end. It does not matter whether grid job 1 still runs or ended long ago.
 func TestFamily_FilesOfOneParentAreMergedTogether(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, w *world, id jjm.GridID) {
@@ -89,8 +90,8 @@ func TestFamily_FilesOfOneParentAreMergedTogether(t *testing.T) {
 	})
 }
 
-// Outputs of parts by sections have these sections, so that files of different runs are not
-// merged together.
+// An output of a part of sections contains these sections. A later merge therefore does not merge files of different
+// runs.
 func TestFamily_RunsStayApart(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -108,8 +109,8 @@ func TestFamily_RunsStayApart(t *testing.T) {
 	})
 }
 
-// An output of several files is merged with the outputs of the file that entered its dataset first, whatever the order
-// in which the local job read the files.
+// An output was made from several files. It is merged with the outputs of that one of these files which entered its
+// dataset first, whatever the order in which the local job read the files.
 func TestFamily_TheEarliestParentCounts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -154,7 +155,8 @@ func TestFamily_OutputsOfSeveralClusters(t *testing.T) {
 	})
 }
 
-// A file without a known producer does not delay its grid job forever.
+// A file in a dataset was not made by a known local job, so a merge cannot know which files belong to it. It must not
+// delay the grid job forever: the file fails at the end.
 func TestFamily_ADuplicateIsFailedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -193,18 +195,18 @@ func TestFamily_IsRefusedForUnknownProducers(t *testing.T) {
 	})
 }
 
-// mergedByFile is a merge step that keeps the outputs of one file together.
+// mergedByFile is a merge step that merges the outputs that were made from the same file.
 const mergedByFile = "[merge]\nconcat = true\noutput = \"out.dat\"\nbytes = 2\n[merge.split]\nby = \"WMBSMergeBySize\"\nparams = {min_merge_size = 0}\n"
 
-// In a grid job's own merge step, half of a file is not merged if the other half failed permanently: the local job of
-// the first half fails too and has no successor.
+// A grid job with a merge step splits each file into halves. One half fails permanently. The other half is then not
+// merged: its local job fails too, and has no successor.
 func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
-		if id.N == 2 || id.N == 11 { // the second of them has the work of the first
+		if id.N == 2 || id.N == 11 { // local job 11 is the successor of local job 2
 			return adaptertest.Play{Keyword: "-", Exit: 3, Life: 2 * time.Hour}
 		}
-		return adaptertest.Play{Life: time.Duration(9-id.N%2) * time.Minute} // second halves come first
+		return adaptertest.Play{Life: time.Duration(9-id.N%2) * time.Minute} // the second halves of files end first
 	}
 	inWorld(t, options{play: play, config: func(c *engineConfig) { c.MaxAttempts = 2 }}, func(t *testing.T, w *world) {
 		id := w.submit(alice, halves("", 4)+mergedByFile)
@@ -233,11 +235,11 @@ func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
 	})
 }
 
-// An output enters its dataset with all its parents, even if there are very many.
+// An output that was made from very many files enters its dataset with the names of all of them.
 func TestFamily_AnOutputKeepsAllItsParents(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
-		const n = 10_001 // more parents than a list from outside may name
+		const n = 10_001 // more than the number of parents that a list from outside may name
 		for from := 0; from < n; from += wire.MaxFiles {
 			var files []jjm.File
 			for i := from; i < min(from+wire.MaxFiles, n); i++ {

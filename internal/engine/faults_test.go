@@ -141,7 +141,7 @@ func TestOutage_AnHourWithoutTheBatchSystemChangesNothing(t *testing.T) {
 	})
 }
 
-// refs returns the batch jobs of local jobs, by their number.
+// refs returns the references to the batch jobs of local jobs, which are given by their numbers.
 func (w *world) refs(id jjm.GridID, n ...int32) []adapters.Ref {
 	w.t.Helper()
 	locals := w.locals(id)
@@ -263,7 +263,7 @@ func TestKill_WaitsForAWrapperThatStillRuns(t *testing.T) {
 	})
 }
 
-// A job that the batch system has forgotten is not ended by the batch system at its walltime; the daemon orders its
+// The batch system forgets a job, so it does not end the job at its walltime. At that time the daemon orders the job's
 // wrapper to end.
 func TestWalltime_EndsAWrapperThatTheBatchSystemForgot(t *testing.T) {
 	t.Parallel()

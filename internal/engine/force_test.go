@@ -12,7 +12,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// force forces the states of local jobs as alice.
+// force forces local jobs to the state to, as alice. If now is set, it does not wait for the batch system.
 func (w *world) force(ref, to string, now bool) wire.Forced {
 	w.t.Helper()
 	a, err := call(context.Background(), w.engine, wire.VerbForceStatus(), alice,
@@ -38,8 +38,8 @@ func firstEnd(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: 5 * time.Hour}
 }
 
-// A local job that is forced to completed proves nothing: verify names it, its grid job is not done, and a recovery
-// does its work.
+// A local job is forced to completed. This proves nothing about its work: verify names the local job, its grid job is
+// not done, and a recovery does the work.
 func TestForce_ToCompletedProvesNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: firstEnd}, func(t *testing.T, w *world) {
@@ -73,8 +73,8 @@ func TestForce_ToCompletedProvesNothing(t *testing.T) {
 	})
 }
 
-// A running local job is killed first. It fails once the batch system has ended it, also if the daemon stopped
-// meanwhile, and never runs again by itself.
+// A running local job is forced to failed. It is killed first, and fails once the batch system has ended it, also if
+// the daemon stopped meanwhile. It never runs again automatically.
 func TestForce_ToFailedKillsFirst(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: firstEnd}, func(t *testing.T, w *world) {
@@ -103,8 +103,8 @@ func TestForce_ToFailedKillsFirst(t *testing.T) {
 	})
 }
 
-// With Now, forcing a state does not wait for a batch system that ignores the cancel. The batch job is cancelled once,
-// and its later actions have no effect.
+// A local job is forced to failed with Now, and the batch system ignores the cancel. The local job fails immediately.
+// Its batch job is cancelled once, and whatever the batch job does later has no effect.
 func TestForce_NowDoesNotWaitForTheBatchSystem(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -127,7 +127,7 @@ func TestForce_NowDoesNotWaitForTheBatchSystem(t *testing.T) {
 	})
 }
 
-// The result of a completed local job no longer counts once it is forced to failed, and it can run again.
+// A completed local job is forced to failed. Its result no longer counts, and it can run again.
 func TestForce_ACompletedLocalJobToFailedAndAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: firstEnd}, func(t *testing.T, w *world) {
@@ -136,7 +136,7 @@ func TestForce_ACompletedLocalJobToFailedAndAgain(t *testing.T) {
 			c := w.lookup(id).Counts
 			return c.Failed == 1 && c.Completed == 1
 		})
-		got := w.force(id.String(), "failed", false) // one local job runs, one failed, one completed
+		got := w.force(id.String(), "failed", false) // one local job runs, one has failed, and one has completed
 		if got.Error != nil || got.Jobs != 1 || got.Killing != 1 {
 			t.Fatalf("%+v, %v", got, got.Error)
 		}
@@ -150,7 +150,7 @@ func TestForce_ACompletedLocalJobToFailedAndAgain(t *testing.T) {
 	})
 }
 
-// If a state cannot be forced, the error has the reason. Other accounts are refused.
+// If a local job cannot be forced to a state, the error has the reason. Other accounts cannot force its state at all.
 func TestForce_Refusals(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -182,7 +182,8 @@ func TestForce_Refusals(t *testing.T) {
 	})
 }
 
-// forceOf returns an action that forces the states of local jobs of a grid job.
+// forceOf returns an action that forces local jobs of a grid job to a state. rest is the part of their reference after
+// the id of the grid job.
 func forceOf(key, rest, to string) func(*stage) error {
 	return func(s *stage) error { return s.force(s.ids[key].String()+rest, to, false).Error.Err() }
 }

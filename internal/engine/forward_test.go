@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// Results that wait for a listing bring the next listing forward, at most to a quarter of the interval, even if many
-// jobs end.
+// A result that a wrapper has written waits for the next listing. Such results bring this listing forward. Even if many
+// jobs end, at least a quarter of the interval passes between two listings.
 func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 	t.Parallel()
 	var p *polled
@@ -47,8 +47,8 @@ func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 	})
 }
 
-// If long jobs end all the time, there is still only one listing per interval: the results that arrive within an
-// interval are few compared with all jobs, and can wait some seconds.
+// Of many long jobs, a few end in every interval. Their results do not bring a listing forward, because they can wait
+// some seconds: there is one listing per interval.
 func TestPolling_FewResultsOfManyJobsBringNoListingForward(t *testing.T) {
 	t.Parallel()
 	var p *polled

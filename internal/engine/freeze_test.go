@@ -41,7 +41,7 @@ func (w *world) oneEach(id jjm.GridID) {
 	})
 }
 
-// A frozen local job is not touched by any operation, across a stop of the daemon, until it is unfrozen.
+// No operation except unfreeze changes a frozen local job, also after a restart.
 func TestFreeze_NothingTouchesAFrozenLocalJob(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: firstEnd}, func(t *testing.T, w *world) {
@@ -92,7 +92,8 @@ func TestFreeze_NothingTouchesAFrozenLocalJob(t *testing.T) {
 	})
 }
 
-// Work of frozen local jobs that completed counts: in the end, in the proof, and in the tar.
+// Local jobs are frozen after they completed. Their work counts as completed in the end of the grid job, in the proof
+// and in the tar.
 func TestFreeze_CompletedStaysCompleted(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: oneLong}, func(t *testing.T, w *world) {
@@ -111,7 +112,7 @@ func TestFreeze_CompletedStaysCompleted(t *testing.T) {
 	})
 }
 
-// A local job that was killed and then frozen is failed after the unfreeze, and can run again.
+// A local job is killed and then frozen. After the unfreeze it is failed, and can run again.
 func TestFreeze_AKilledLocalJobIsFailedAfterwards(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: firstEnd}, func(t *testing.T, w *world) {
@@ -139,7 +140,7 @@ func TestFreeze_AKilledLocalJobIsFailedAfterwards(t *testing.T) {
 	})
 }
 
-// A local job that cannot be frozen is refused with the reason.
+// If a local job cannot be frozen, the error has the reason.
 func TestFreeze_Refusals(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: firstEnd}, func(t *testing.T, w *world) {

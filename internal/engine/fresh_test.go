@@ -13,8 +13,8 @@ import (
 	"jjm/sandbox"
 )
 
-// freshStore returns the bytes of an empty store. Making the schema takes longer than most
-// tests.
+// freshStore returns the bytes of an empty store. It makes them once, because making the tables of a store takes longer
+// than most tests.
 var freshStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "jjm-store-")
 	if err != nil {
@@ -32,7 +32,7 @@ var freshStore = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// putFreshStore writes a new store into a folder.
+// putFreshStore writes an empty store into a folder.
 func putFreshStore(t testing.TB, dir string) {
 	t.Helper()
 	b, err := freshStore()
@@ -44,8 +44,8 @@ func putFreshStore(t testing.TB, dir string) {
 	}
 }
 
-// A work area that is older than the store contains the outputs of an earlier grid job 1. The new grid job therefore
-// gets another id.
+// A work area is older than the store, and has the outputs of an earlier grid job 1. The new grid job gets another id,
+// so that its outputs do not mix with these.
 func TestAccept_SkipsTheIDOfAFolder(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -59,8 +59,8 @@ func TestAccept_SkipsTheIDOfAFolder(t *testing.T) {
 	})
 }
 
-// A folder that appears after the work area was read contains the outputs of an earlier grid job 2. They must not
-// become the outputs of the new grid job.
+// A folder with the outputs of an earlier grid job 2 appears after the daemon read which folders exist. The new grid
+// job 2 ends as broken, and its message names the folder, so that these outputs do not become its own.
 func TestPrepare_WorkAreaOfALostStoreIsNotUsed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

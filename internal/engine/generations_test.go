@@ -41,22 +41,22 @@ func drawDeeds(t *rapid.T, points []string) []deed {
 	}), 6, 18).Draw(t, "deeds")
 }
 
-// chronicle records the answers that must never change later.
+// chronicle is a world that records the answers of the daemon that must never change later.
 type chronicle struct {
 	*world
 	ids   []jjm.GridID
-	files []string                   // the job files of recoveries
-	given map[jjm.GridID]bool        // all ids that there ever were
-	told  map[jjm.GridID]wire.Lookup // the answers to gatekeepers about grid jobs whose first generation has ended
-	tars  map[string]string          // the checksum of each tar that there ever was
+	files []string                   // job files of recoveries, for later deeds
+	given map[jjm.GridID]bool        // all ids that were ever assigned
+	told  map[jjm.GridID]wire.Lookup // last answer to the gatekeeper, by grid job whose first generation has ended
+	tars  map[string]string          // checksum of every tar that was ever made
 }
 
-// do carries out a deed, which may be refused if it is impossible. If the daemon died, do starts a new daemon.
+// do carries out a deed. The daemon may refuse a deed that is impossible. If the daemon died, do starts a new one.
 func (c *chronicle) do(d deed) {
 	c.t.Helper()
 	if err := c.try(d); err != nil && !c.crash.isDead() {
 		switch jjm.KindOf(err) {
-		case jjm.Conflict, jjm.Gone, jjm.Busy, jjm.Invalid: // Invalid: recovery of a reopening grid job
+		case jjm.Conflict, jjm.Gone, jjm.Busy, jjm.Invalid: // Invalid: the recovery of a grid job that is being reopened
 		default:
 			c.t.Errorf("%s: %v", d.what, err)
 		}
@@ -101,7 +101,7 @@ func (c *chronicle) try(d deed) error {
 	case "kill one":
 		return c.engine.Kill(ctx, alice, one, wire.KillHow{})[0].Error.Err()
 	case "retract", "retract for a new one":
-		// if the local job completed, its output has one of these names
+		// if the local job completed, its output has one of the names that the loop makes
 		for _, stem := range []string{"mc", "filetest"} {
 			w := wire.Retract{Outputs: []string{fmt.Sprintf("%s.%s.%d.out.dat", stem, id, d.local)}, Reason: "lost",
 				NewOutput: d.what != "retract"}
@@ -124,7 +124,7 @@ func (c *chronicle) try(d deed) error {
 		}
 		v, err := c.engine.Verify(ctx, alice, id, "again.json")
 		if err == nil && v.Recovery != "" {
-			c.files = append(c.files, v.Recovery) // for a later deed
+			c.files = append(c.files, v.Recovery) // kept for a later deed
 		}
 		return err
 	}
@@ -142,7 +142,8 @@ func (c *chronicle) add(s wire.Submit) error {
 	return err
 }
 
-// meet finds the grid jobs that exist and are not removed, including grid jobs whose acceptance was never reported.
+// meet sets ids to the grid jobs that exist and are not removed, including grid jobs whose acceptance was never
+// reported.
 func (c *chronicle) meet() {
 	c.t.Helper()
 	found, err := c.engine.List(context.Background(), admin, wire.List{All: true})
@@ -154,7 +155,7 @@ func (c *chronicle) meet() {
 	}
 }
 
-// check compares the present answers with the earlier answers.
+// check requires that the daemon's present answers agree with the recorded answers.
 func (c *chronicle) check() {
 	c.t.Helper()
 	c.meet()
@@ -202,7 +203,7 @@ func (c *chronicle) checkRemoved(was, now wire.Lookup) {
 	}
 }
 
-// checkTar checks that the tar of a generation is there, and as it was.
+// checkTar requires that the tar of a generation exists and is unchanged.
 func (c *chronicle) checkTar(id jjm.GridID, generation int, sum string) {
 	c.t.Helper()
 	if sum == "" && c.status(id).Lookup.Tar == "" {
@@ -249,7 +250,7 @@ func (c *chronicle) finish() {
 		c.must(err)
 		lost, err := c.store.Retracted(context.Background(), id)
 		c.must(err)
-		// the parts of a recovery have gaps between them, and lost outputs are not in the tar
+		// neither a recovery, whose parts have gaps, nor a grid job with lost outputs, which are not in its tar
 		if job.Spec.Recovers == 0 && len(lost) == 0 {
 			c.verify(id, want{status: status, gram: st.Lookup.GRAM, jobs: -1})
 		}

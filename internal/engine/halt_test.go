@@ -14,7 +14,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// final is a batch system on which a cancel is final. before, if set, is called before a submission.
+// final is a batch system on which no cancelled job can still start or run. before, if set, is called before each
+// submission.
 type final struct {
 	*faulty
 	before func()
@@ -31,8 +32,8 @@ func (f *final) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, 
 	return f.faulty.Submit(ctx, b)
 }
 
-// A kill is stored while the command that submits a bulk of its grid job runs. The kill is answered when the command
-// has ended; after that no job of the bulk waits or runs.
+// A kill is stored while the command runs that submits a bulk of the grid job. The kill is answered only after this
+// command has ended and the bulk's jobs are cancelled: then no job of the bulk waits or runs.
 func TestKill_WaitsForTheBulkThatIsBeingSubmitted(t *testing.T) {
 	t.Parallel()
 	var f *final
@@ -76,7 +77,7 @@ func TestKill_WaitsForTheBulkThatIsBeingSubmitted(t *testing.T) {
 		})
 }
 
-// When a kill or a ban is answered, none of the killed jobs waits or runs any longer, and all other jobs continue.
+// When the answer to a kill or a ban arrives, no killed job waits or runs any longer. All other jobs continue.
 func TestKill_NothingIsAliveWhenItIsAnswered(t *testing.T) {
 	t.Parallel()
 	const dn = "/DC=org/CN=Mallory"

@@ -32,45 +32,46 @@ import (
 )
 
 var (
-	admin = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: "admin", Admin: true} // sees all
+	admin = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: "admin", Admin: true} // sees the jobs of all accounts
 	alice = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: "alice"}
 	bob   = wire.Caller{UID: 70001, GID: 70001, User: "bob"}
 )
 
-// TestMain makes the garbage collector run less often: a world allocates little, and most of it
-// is garbage when the world ends.
+// TestMain makes the garbage collector run less often. The world of a test (see world) allocates little memory at a
+// time, and most of this memory becomes garbage only when the test ends.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
-// world is a site for tests: a simulated batch system, the work areas, the store, the records, and an engine that may
-// be stopped and opened again. It runs in a bubble of package synctest.
+// world is the site on which a test runs: simulated batch systems, the work areas, the store, the records, and an
+// engine. The engine may be stopped and opened again, like a daemon that is restarted. A world runs in a bubble of
+// package synctest, so its time passes without waiting.
 type world struct {
 	t   *testing.T
 	dir string
 	sim *adaptertest.Sim
-	// adapter is the engine's view of the simulation.
+	// adapter passes the engine's calls to the simulated cluster sim, and adds faults.
 	adapter *faulty
-	more    []*faulty // further clusters
+	more    []*faulty // the adapters of the further clusters
 	crash   *crasher
 	logs    *logBook
 	config  engine.Config
 	account *jjm.Owner // the account that all jobs run as; nil: each job runs as its owner
 	users   engine.Users
 	spool   string // the spool for gatekeepers; "" for none
-	chunk   int    // as in options
+	chunk   int    // see options
 	fetch   func(context.Context, fetch.Order) (fetch.Report, error)
-	// skew is how far the engine's clock is off, in nanoseconds.
+	// skew is the difference between the engine's clock and the clock of the bubble, in nanoseconds.
 	skew atomic.Int64
-	// play scripts an attempt; if it is nil, every attempt succeeds.
+	// play returns what an attempt does when it runs; if play is nil, every attempt succeeds.
 	play func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
 	// clusters returns the clusters with which an engine is opened.
 	clusters func(w *world) []engine.Cluster
 
 	store   *store.Store
 	ids     highwater.IDs
-	wrapIDs func(base.IDs) base.IDs // as in options
+	wrapIDs func(base.IDs) base.IDs // see options
 	records *xmldb.DB
 	engine  *asked
 	stop    context.CancelFunc
@@ -80,7 +81,7 @@ type world struct {
 	areas map[string]*sandbox.Area
 }
 
-// options are the properties of a test's world. The zero value is a fast system without surprises.
+// options are the properties of a test's world. The zero value is one fast cluster without faults.
 type options struct {
 	sim    adaptertest.SimConfig
 	config func(*engine.Config)
@@ -88,18 +89,18 @@ type options struct {
 	crash  *crasher
 	// hold decides whether the batch system holds an attempt; see SimConfig.
 	hold func(id jjm.AttemptID, held int) (code, text string)
-	// spool makes a spool, from which the engine takes the requests of gatekeepers.
+	// spool creates a spool in which gatekeepers leave requests for the engine.
 	spool bool
-	// bare makes wrappers write nothing but their results.
+	// bare makes simulated wrappers write only their results.
 	bare bool
 	// account is the account that all jobs run as; if nil, each job runs as its owner.
 	account *jjm.Owner
-	// more are further simulated clusters, and configs their settings by name.
+	// more are further simulated clusters. configs are the settings of clusters, by the name of the cluster.
 	more    []adaptertest.SimConfig
 	configs map[string]engine.ClusterConfig
-	// users, if set, act with the rights of owners.
+	// users, if set, replaces the object through which the engine acts with the rights of owners.
 	users engine.Users
-	// chunk is how many local jobs or files one transaction makes; 0 means as many as in the daemon.
+	// chunk is the number of local jobs or files that one transaction changes; 0 means the daemon's number.
 	chunk int
 	// fetch replaces the child process that fetches inputs.
 	fetch func(context.Context, fetch.Order) (fetch.Report, error)
@@ -109,8 +110,8 @@ type options struct {
 	ids func(base.IDs) base.IDs
 }
 
-// inWorld runs a test in a bubble with a world in it, whose engine runs. Time
-// starts at the present, so that the time stamps of files fit.
+// inWorld runs a test in a synctest bubble, in a new world whose engine runs. The bubble's clock starts at the present
+// time, so that it agrees with the time stamps of files.
 func inWorld(t *testing.T, o options, test func(*testing.T, *world)) {
 	t.Helper()
 	present := time.Now()
@@ -126,7 +127,7 @@ func inWorld(t *testing.T, o options, test func(*testing.T, *world)) {
 	})
 }
 
-// tempDir prefers memory: the tests sync to disk some ten thousand times.
+// tempDir returns a folder in memory if possible, because the tests sync to disk some ten thousand times.
 func tempDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "jjm-engine-")
 	if err != nil {
@@ -146,7 +147,7 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}
-	w.config.Harvest = jjm.Duration(10 * time.Second) // each look costs real time
+	w.config.Harvest = jjm.Duration(10 * time.Second) // each search for results costs real time
 	if o.config != nil {
 		o.config(&w.config)
 	}
@@ -189,10 +190,10 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	return w
 }
 
-// adapters are all the simulated clusters.
+// adapters returns the adapters of all simulated clusters.
 func (w *world) adapters() []*faulty { return append([]*faulty{w.adapter}, w.more...) }
 
-// runs counts how often each attempt was run, on all clusters together.
+// runs returns how often each attempt ran, on all clusters together.
 func (w *world) runs() map[jjm.AttemptID]int {
 	all := map[jjm.AttemptID]int{}
 	for _, a := range w.adapters() {
@@ -203,10 +204,10 @@ func (w *world) runs() map[jjm.AttemptID]int {
 	return all
 }
 
-// keepTime repeatedly lets the simulation start and end jobs whose time has come.
+// keepTime makes the simulated clusters start and end jobs when their time has come, until ctx ends.
 func (w *world) keepTime(ctx context.Context) {
 	for ctx.Err() == nil {
-		d := 15 * time.Second // actions of the engine also let the simulation continue
+		d := 15 * time.Second // calls of the engine also make the simulation continue
 		for _, a := range w.adapters() {
 			a.Step()
 			if next, ok := a.Next(); ok {
@@ -235,7 +236,7 @@ func (w *world) now() time.Time {
 	return time.Now().Round(0).Add(time.Duration(w.skew.Load()))
 }
 
-// setSkew sets the difference between the engine's clock and the real time.
+// setSkew sets the difference between the engine's clock and the clock of the bubble.
 func (w *world) setSkew(d time.Duration) { w.skew.Store(int64(d)) }
 
 // open opens the store and an engine, and runs the engine.
@@ -264,7 +265,8 @@ func (w *world) open() {
 	go func(e *asked, ended chan error) { ended <- e.Run(ctx) }(w.engine, w.ended)
 }
 
-// openIDs checks the store as a daemon does when it starts.
+// openIDs opens the file with the highest assigned ids, and checks the store against this file, as the daemon does at
+// its start.
 func (w *world) openIDs() {
 	w.t.Helper()
 	path := filepath.Join(w.dir, highwater.File)
@@ -304,7 +306,7 @@ func find(_ context.Context, name string) (jjm.Owner, error) {
 	return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "%q is no account", name)
 }
 
-// account returns the caller for the owner of a spool entry.
+// account returns the caller that stands for the owner of a spool entry.
 func account(uid, gid int) wire.Caller {
 	if uid == alice.UID {
 		return alice
@@ -312,7 +314,7 @@ func account(uid, gid int) wire.Caller {
 	return wire.Caller{UID: uid, GID: gid, User: "somebody"}
 }
 
-// shut ends the engine, like a stop of the daemon or the death at a failpoint.
+// shut ends the engine and closes its files, as if the daemon stopped or died at a failpoint.
 func (w *world) shut() {
 	if w.engine == nil {
 		return
@@ -326,7 +328,7 @@ func (w *world) shut() {
 	w.crash.revive()
 }
 
-// reopen starts a new daemon with the files of the previous one.
+// reopen starts a new engine with the files of the previous engine, like a restart of the daemon.
 func (w *world) reopen() {
 	w.t.Helper()
 	w.shut()
@@ -354,7 +356,7 @@ func (w *world) close() {
 	}
 }
 
-// area is the work area of an owner, as wrappers see it.
+// area returns the work area of an owner, as wrappers see it.
 func (w *world) area(o jjm.Owner) *sandbox.Area {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// polled is a second batch system of a world. It sends no events, may be slow, and may freeze: then each command hangs
-// until it is stopped.
+// polled is a further batch system of a world. It sends no events, so the engine must poll it with listings. It may be
+// slow or frozen; while it is frozen, each command hangs until it is stopped.
 type polled struct {
 	sim    *adaptertest.Sim
 	w      *world
@@ -26,7 +26,7 @@ type polled struct {
 	lists  atomic.Int32 // number of listings begun
 }
 
-// add makes a second batch system and lets its time pass.
+// add creates a further batch system and makes its jobs start and end in time.
 func (w *world) add(name string) *polled {
 	p := &polled{w: w, sim: adaptertest.NewSim(adaptertest.SimConfig{
 		Name: name, Now: time.Now, Wrapper: &fileClock{w: w}, Play: w.script})}
@@ -40,7 +40,8 @@ func (w *world) add(name string) *polled {
 	return p
 }
 
-// asked returns an error if the batch system is frozen and the command was stopped.
+// asked does nothing unless the batch system is frozen. It then waits until the command is stopped, and returns an
+// error of the given kind.
 func (p *polled) asked(ctx context.Context, kind jjm.Kind) error {
 	if p.frozen.Load() {
 		<-ctx.Done()
@@ -92,7 +93,7 @@ func (p *polled) Control(ctx context.Context, o jjm.Owner, op adapters.Op, jobs 
 	return p.sim.Control(ctx, o, op, jobs)
 }
 
-// site returns the view of a cluster.
+// site returns the state of a cluster as administrators see it.
 func (w *world) site(name string) wire.Cluster {
 	w.t.Helper()
 	for _, c := range w.engine.Clusters(context.Background(), admin) {
@@ -282,7 +283,7 @@ func TestPolling_SlowListingsComeLessOften(t *testing.T) {
 	})
 }
 
-// One slow listing does not make later listings rarer.
+// A single slow listing does not change the time between listings.
 func TestPolling_OneSlowListingMakesNoSlowCluster(t *testing.T) {
 	t.Parallel()
 	var p *polled
@@ -300,7 +301,7 @@ func TestPolling_OneSlowListingMakesNoSlowCluster(t *testing.T) {
 			w.pass(time.Second)
 		}
 		p.slow.Store(0)
-		w.pass(9 * time.Second) // the slow listing is answered
+		w.pass(9 * time.Second) // now the slow listing has returned
 		held := p.lists.Load()
 		w.pass(11 * time.Second)
 		if c := w.site("held-up"); c.Interval != well || p.lists.Load() == held {
@@ -342,8 +343,8 @@ func TestPolling_AResultAwaitsTheLastWordOfAClusterThatOnlyAnswers(t *testing.T)
 	})
 }
 
-// lastWord runs a job whose wrapper reports success and whose batch system reports 12 s later
-// that it ran out of memory. completed is the expected end.
+// lastWord runs a local job whose wrapper reports success. 12 s later the batch system reports that the job ran out of
+// memory. completed says whether the local job is expected to complete nevertheless.
 func lastWord(t *testing.T, config engine.ClusterConfig, completed bool) {
 	var p *polled
 	clusters := func(w *world) []engine.Cluster {
@@ -372,7 +373,7 @@ func lastWord(t *testing.T, config engine.ClusterConfig, completed bool) {
 	})
 }
 
-// ranOnce checks that a grid job of n local jobs is done, and that each local job ran once on this batch system.
+// ranOnce requires that a grid job of n local jobs is done, and that each local job ran once on this batch system.
 func (p *polled) ranOnce(id jjm.GridID, n int) {
 	p.w.t.Helper()
 	if l := p.w.lookup(id); l.Status != "done" || l.Counts.Completed != n {
@@ -488,7 +489,7 @@ func TestReset_ClosesTheBreakerForAdministratorsOnly(t *testing.T) {
 	})
 }
 
-// counting counts the commands that the engine runs because of missing jobs.
+// counting counts the commands with which the engine looks for missing jobs.
 type counting struct {
 	*faulty
 	accounts, finds, cancels atomic.Int32

@@ -21,7 +21,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// checked returns one check of the site. of is the cluster or file system that it checks, "" for any.
+// checked returns the health check with the given name. of is the cluster or file system that the check concerns; ""
+// for any.
 func (w *world) checked(by wire.Caller, name, of string) wire.HealthCheck {
 	w.t.Helper()
 	all := w.engine.Health(context.Background(), by, health.Around{Version: "test"}).Checks
@@ -34,7 +35,7 @@ func (w *world) checked(by wire.Caller, name, of string) wire.HealthCheck {
 	return wire.HealthCheck{}
 }
 
-// state checks the state of a check and that its text begins with text.
+// state requires the state of a health check and the beginning of its text, and returns the check.
 func (w *world) state(name, of, state, text string) wire.HealthCheck {
 	w.t.Helper()
 	c := w.checked(admin, name, of)
@@ -74,7 +75,7 @@ func TestChecks_ShowAnOutage(t *testing.T) {
 			return w.checked(admin, "listing", "cold").State == health.OK
 		})
 		w.until(time.Hour, "its end in the journal", func() bool { return len(w.outages()) == 2 })
-		cold.frozen.Store(true) // for too short a time to be in the journal
+		cold.frozen.Store(true) // the cluster is frozen for too short a time to be in the journal
 		w.until(10*time.Minute, "another outage", func() bool { return !w.site("cold").Healthy })
 		cold.frozen.Store(false)
 		w.until(time.Hour, "its end", func() bool { return w.site("cold").Healthy })
@@ -139,7 +140,7 @@ func TestChecks_ShowBansToAdministratorsOnly(t *testing.T) {
 	})
 }
 
-// A lost folder is shown until it is back.
+// A folder of the daemon is lost. The health checks show that new work is refused until the folder is back.
 func TestChecks_ShowThatNewWorkIsRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

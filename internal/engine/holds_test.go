@@ -21,7 +21,7 @@ import (
 
 func minutes(n int) jjm.Duration { return jjm.Duration(time.Duration(n) * time.Minute) }
 
-// heldConfig lets holds end soon.
+// heldConfig sets rules that end holds within minutes.
 func heldConfig(c *engineConfig) {
 	c.Hold = []plan.HoldRule{
 		{Code: "13/*", Do: "release", Times: 2, After: minutes(1)},
@@ -99,10 +99,10 @@ func (w *world) verifyHolds(id jjm.GridID) {
 			w.t.Errorf("local job %s: %s, %q; want %q", l.ID, l.Phase, l.Message, want)
 		}
 	}
-	// 2 entries: one for the decision, one for its execution
+	// one rule that was applied makes two entries: for the decision and for its execution
 	for n, most := range map[int32]map[string]int{1: {"says release": 2, "says retry": 0},
 		2: {"says release": 2, "says retry": 2},
-		// 2 entries: alice repeats a request that was not answered
+		// a release may be in the journal twice, because alice repeats a request that was not answered
 		3: {"says release": 0}, 4: {"released by alice": 2}, 6: {"released by alice": 2}} {
 		for text, want := range most {
 			if got := w.journaled(id, n, text); got > want || (got == 0) != (want == 0) {
@@ -133,7 +133,8 @@ func (w *world) release(c wire.Caller, ref string) wire.Released {
 	return w.engine.Release(context.Background(), c, []jjm.Ref{r}, wire.ReleaseHow{})[0]
 }
 
-// A hold does not age during an outage: its age is the time for which it was seen.
+// A hold has a maximum age. The time of an outage does not count towards its age, because nothing shows that the job
+// was held then.
 func TestHold_AgesOnlyWhileTheBatchSystemIsWell(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Life: time.Minute}, hold: heldOften, config: heldConfig}
@@ -160,8 +161,8 @@ func TestHold_AgesOnlyWhileTheBatchSystemIsWell(t *testing.T) {
 	})
 }
 
-// Jobs that report by exit code have another maximum age of holds, and rules of the cluster come before rules of the
-// site.
+// The rules of a cluster come before the rules of the site. Jobs that report by exit code have another maximum age of
+// holds than jobs that report by log file.
 func TestHold_RulesOfTheClusterComeFirst(t *testing.T) {
 	t.Parallel()
 	o := options{hold: heldOften, config: heldConfig, configs: map[string]engine.ClusterConfig{
@@ -247,7 +248,7 @@ func TestHold_AReleaseThatFails(t *testing.T) {
 			t.Errorf("busy %d times: attempt %d, %+v", busy.Load(), l.Attempt, l.Holding)
 		}
 		w.final(time.Hour, id)
-		w.verify(id, done(2)) // held twice: the second release and the next attempt
+		w.verify(id, done(2)) // each local job was held twice: then came the second release, or the next attempt
 		w.verifyQuiet()
 	})
 }

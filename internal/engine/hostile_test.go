@@ -20,7 +20,7 @@ func (w *world) doneFolder(l jjm.LocalJob) string {
 	return filepath.Join(w.area(owner(alice)).Root(), sandbox.BulkDir(l.Tag), "done")
 }
 
-// forged is a result of a local job's current attempt, with changes.
+// forged returns a result file for a local job's current attempt, after change has changed it.
 func forged(l jjm.LocalJob, change func(*jjm.Result)) []byte {
 	r := jjm.Result{Version: 1, Tag: l.Tag, Pos: l.Pos, Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
 		Started: l.Started, Ended: l.Started + 1000, Claim: jjm.Claim{Holder: jjm.HolderWrapper, Host: "h", Nonce: "n"}}
@@ -32,7 +32,7 @@ func forged(l jjm.LocalJob, change func(*jjm.Result)) []byte {
 	return b
 }
 
-// plant writes a file into a folder of results, with the time of the bubble's clock.
+// plant writes a file into a folder of results, and sets the folder's time stamp by the bubble's clock.
 func (w *world) plant(dir, name string, content []byte) {
 	w.t.Helper()
 	w.must(os.WriteFile(filepath.Join(dir, name), content, 0o600))
@@ -147,7 +147,7 @@ func TestBadResult_OutputsOutsideTheAttemptStayOutOfTheTar(t *testing.T) {
 	})
 }
 
-// The result of an attempt that was given up arrives late, while its bulk is still open.
+// An attempt was given up, and its result arrives late, while its bulk is still open. The result must not count.
 func TestSuperseded_ResultNeverCounts(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

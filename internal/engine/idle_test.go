@@ -31,8 +31,8 @@ func TestIdle_AClusterWhoseListingsFailIsInTrouble(t *testing.T) {
 	})
 }
 
-// If jobs run as their owners, an idle cluster has no account whose jobs could be listed. Its health then depends on
-// the probes.
+// If jobs run as their owners, an idle cluster has no account whose jobs could be listed. Whether it is healthy then
+// depends only on its probes.
 func TestIdle_AClusterWhoseProbesFailIsInTrouble(t *testing.T) {
 	t.Parallel()
 	var p *probed
@@ -57,8 +57,8 @@ func TestIdle_AClusterWhoseProbesFailIsInTrouble(t *testing.T) {
 	})
 }
 
-// mute is a batch system whose probe always succeeds and reports nothing, like a described batch system without a
-// probe.
+// mute is a batch system whose probe always succeeds and reports nothing. A site-defined batch system without a probe
+// command behaves in this way.
 type mute struct{ *faulty }
 
 func (mute) Probe(context.Context) error { return nil }
@@ -69,8 +69,7 @@ func (m mute) Capabilities() adapters.Capabilities {
 	return caps
 }
 
-// If commands of the cluster ran and failed, the cluster is unhealthy immediately, even if nothing else is known about
-// it.
+// A cluster is idle, and its probe reports nothing. When its commands fail, it is shown as unhealthy immediately.
 func TestIdle_AClusterWhoseCommandsFailIsInTroubleWithoutAProbe(t *testing.T) {
 	t.Parallel()
 	clusters := func(w *world) []engine.Cluster { return []engine.Cluster{{Kind: "sim", Adapter: mute{w.adapter}}} }

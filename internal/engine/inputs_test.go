@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// Bob's job files name files that he cannot read, though root can (the account of the tests and
-// of a gatekeeper).
+// Bob's job files name files that bob cannot read. Root could read them, and root is the account of these tests and of
+// a gatekeeper. The submissions must be refused.
 func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to make files of several accounts")
@@ -41,8 +41,8 @@ func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 				t.Errorf("%s for root: %v", path, err)
 			}
 		}
-		// The file becomes a link after it was accepted.
-		blocked := filepath.Join(w.dir, "work", "bob") // no area can be made: the grid job waits to be prepared
+		// Bob's file is replaced by a link after the grid job was accepted.
+		blocked := filepath.Join(w.dir, "work", "bob") // without a work area the grid job waits to be prepared
 		w.must(os.WriteFile(blocked, nil, 0o600))
 		s, err := w.trySubmit(bob, "", input("bob/own"))
 		w.must(err)
@@ -68,8 +68,8 @@ func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 	})
 }
 
-// All inputs together may not be larger than engine.max_input_bytes. The stated size of a sparse file counts. If a file
-// grows after its grid job was accepted, the grid job ends as broken, and no package is left.
+// max_input_bytes limits all inputs of a grid job together. The apparent size of a sparse file counts. If a file grows
+// after its grid job was accepted, the grid job ends as broken, and its package is removed.
 func TestInputs_HaveABoundInAll(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{config: func(c *engineConfig) { c.MaxInputBytes = 1000 }}, func(t *testing.T, w *world) {
@@ -93,7 +93,7 @@ func TestInputs_HaveABoundInAll(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		blocked := filepath.Join(w.dir, "work", "alice") // no area can be made: the grid job waits to be prepared
+		blocked := filepath.Join(w.dir, "work", "alice") // without a work area the grid job waits to be prepared
 		w.must(os.WriteFile(blocked, nil, 0o600))
 		s, err := w.trySubmit(alice, "", job(half))
 		w.must(err)

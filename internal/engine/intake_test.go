@@ -14,7 +14,7 @@ import (
 	"jjm/internal/storage/spool"
 )
 
-// leaveWord puts a request of alice's into the spool, as a gatekeeper does.
+// leaveWord puts a request of alice into the spool, as a gatekeeper does.
 func (w *world) leaveWord(n spool.Note) error {
 	return spool.Put(filepath.Join(w.dir, "spool"), n, time.Now())
 }
@@ -32,8 +32,8 @@ func leaveKill(key string) func(*stage) error {
 	}
 }
 
-// found returns an action that looks up the grid job of a request key's handle. The grid job must be the same each
-// time.
+// found returns an action that looks up the grid job of a request key by its handle, and stores its id. The action
+// fails if an earlier lookup found another grid job.
 func found(key string) func(*stage) error {
 	return func(s *stage) error {
 		id, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))
@@ -98,7 +98,7 @@ func TestIntake_IgnoresForeignFiles(t *testing.T) {
 		name := func(seq int) string {
 			return filepath.Join(w.box(), spool.Name{Seq: int64(seq), Handle: h, Verb: spool.VerbKill}.String())
 		}
-		if os.Getuid() == 0 { // the file belongs to bob; account() of this test would make its request bob's kill
+		if os.Getuid() == 0 { // bob owns the file; else account() of this test would call the request bob's
 			text := []byte(fmt.Sprintf(`{"verb":"kill","handle":%q}`, h))
 			w.must(errors.Join(os.WriteFile(name(4)+".", text, 0o600), os.Chown(name(4)+".", bob.UID, bob.GID),
 				os.Rename(name(4)+".", name(4))))

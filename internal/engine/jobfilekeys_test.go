@@ -19,7 +19,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// keyTrial tests the effect of one key of a job file: it runs a job file without the key, and one with the key.
+// keyTrial tests the effect of one key of a job file. It runs a job file without the key and one with the key, and
+// compares what can be observed from outside.
 type keyTrial struct {
 	without, with string
 	// before makes the files and datasets that both job files need.
@@ -28,7 +29,7 @@ type keyTrial struct {
 	refuses bool
 	// credentials are sent with the submission.
 	credentials []jjm.Credential
-	// again submits the job file a second time, after a change of the world.
+	// again, if set, changes something after the first submission; then the job file is submitted a second time.
 	again func(w *world, first jjm.GridID)
 	// proof is true if the verdict on grid job 1 is one of the observations.
 	proof bool
@@ -141,10 +142,11 @@ func keyTrials(t *testing.T) map[string]keyTrial {
 	return trials
 }
 
-// elsewhere returns the keys that other tests cover, by their beginnings.
+// elsewhere returns the keys that other tests cover, by the beginning of the key, with these tests.
 func elsewhere() map[string]any {
 	return map[string]any{
 		"recovers_generation":      TestResubmit_AFileOfARecoveryIsOfOneEnd,
+		"recovers_number":          TestRecovery_TheSameWorkIsNotRecoveredTwice,
 		"datasets[].watch":         TestSource_AWatchedFolderIsProcessedAsItGrows,
 		"datasets[].program":       TestSource_AProgramListsFiles,
 		"datasets[].incremental":   TestSource_AFileThatAProgramNoLongerListsIsLost,
@@ -162,12 +164,12 @@ func elsewhere() map[string]any {
 	}
 }
 
-// takesAll is a cluster that supports every word of a request.
+// takesAll is a cluster that accepts every resource in a request.
 type takesAll struct{ *faulty }
 
 func (takesAll) Check(jjm.Request) error { return nil }
 
-// takingAll are options with two such clusters.
+// takingAll returns options with two clusters that are takesAll.
 func takingAll() options {
 	o := pair(adaptertest.SimConfig{}, adaptertest.SimConfig{})
 	o.clusters = func(w *world) (all []engine.Cluster) {
@@ -212,8 +214,8 @@ func (k *keyTrial) comesOf(t *testing.T, text string) (o observed) {
 	return o
 }
 
-// Every job file key that the documentation lists changes the requests to the batch system, the inputs of local jobs,
-// or their products.
+// Every key that docs/JOB-FILES.md lists has an effect: it changes the requests to the batch system, the inputs of
+// local jobs, or their outputs.
 func TestJobFile_EveryKeyIsObserved(t *testing.T) {
 	trials := keyTrials(t)
 	tests := sourceOf(t, "../../handlers/all") + sourceOf(t, ".")
@@ -277,7 +279,7 @@ func listedKeys(t *testing.T) (keys []string) {
 	return keys
 }
 
-// sourceOf is the text of the tests of a package.
+// sourceOf returns the source text of the tests of a package.
 func sourceOf(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -295,7 +297,8 @@ func sourceOf(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// The same job file produces the same observations twice, so that differences come from keys.
+// Two runs of the same job file produce the same observations. Differences between a run without a key and a run with
+// it therefore come from the key.
 func TestJobFile_WhatIsObservedIsTheSameTwice(t *testing.T) {
 	tried := map[string]bool{}
 	for key, k := range keyTrials(t) {

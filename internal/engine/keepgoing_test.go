@@ -12,10 +12,10 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// takesOne is a cluster that takes one local job at each submission.
+// takesOne returns options with a cluster to which local jobs are submitted one by one.
 func takesOne() options { return options{sim: adaptertest.SimConfig{MaxBulk: 1}} }
 
-// words returns the states of the local jobs of a grid job, with their phases.
+// words returns the states and phases of the local jobs of a grid job, in their order.
 func (w *world) words(id jjm.GridID) string {
 	w.t.Helper()
 	var all []string
@@ -33,15 +33,16 @@ func (w *world) resubmitAll(id jjm.GridID) wire.Resubmitted {
 	return got
 }
 
-// Where local jobs are submitted one by one, the first refusal stops the others unless keep_going is true; local jobs
-// that were not submitted stay new, also for a new daemon, until a person resubmits them.
+// If a cluster refuses one of several local jobs that are submitted one by one, the local jobs after it are not
+// submitted, unless keep_going is true. Local jobs that were not submitted stay new, also after a restart, until a
+// person resubmits them.
 func TestKeepGoing_OneByOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		job    string
 		faults []adaptertest.Fault
 		want   string
-		runs   int // the local jobs that run again
+		runs   int // number of local jobs that run after a resubmission
 		told   string
 	}{
 		"stops": {plain(5), []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse},
@@ -74,7 +75,8 @@ func TestKeepGoing_OneByOne(t *testing.T) {
 	}
 }
 
-// If all local jobs are refused one by one, the grid job is broken, as before it reached the batch system.
+// If a cluster refuses all local jobs of a grid job one by one, the grid job ends as broken, in the same way as a grid
+// job that could not be prepared.
 func TestKeepGoing_AllRefused(t *testing.T) {
 	t.Parallel()
 	for key, refusals := range map[string]int{"keep_going = false": 1, "keep_going = true": 3} {
@@ -142,8 +144,8 @@ func (w *world) isRefused(id jjm.GridID) {
 	}
 }
 
-// A grid job to be kept whose local jobs were all refused is registered again, also for a new daemon, until its owner
-// submits it again, resubmits it, removes it or kills it.
+// A grid job was submitted with the rollback "keep", and its cluster refused all local jobs. The grid job is registered
+// again and waits, also after a restart, until its owner submits it again, resubmits it, removes it or kills it.
 func TestKeepGoing_AllRefusedAndKept(t *testing.T) {
 	t.Parallel()
 	inWorld(t, takesOne(), func(t *testing.T, w *world) {
@@ -155,7 +157,7 @@ func TestKeepGoing_AllRefusedAndKept(t *testing.T) {
 		}
 		w.reopen()
 		w.pass(time.Hour)
-		// the next attempt of local job 0, and the first of local job 1
+		// two refusals: of the next attempt of local job 0, and of the first attempt of local job 1
 		w.sim.OnSubmit(adaptertest.Refuse, adaptertest.Refuse)
 		w.must(submitKept("again")(s))
 		w.pass(time.Minute)
@@ -179,8 +181,8 @@ func TestKeepGoing_AllRefusedAndKept(t *testing.T) {
 	})
 }
 
-// The kill of a local job that is not to be submitted takes effect immediately (decision R13). A local job that a
-// person killed is not resubmitted with its grid job.
+// A kill of a local job that was not submitted takes effect immediately (decision R13). A local job that a person
+// killed does not run when its grid job is resubmitted.
 func TestKeepGoing_AKilledLocalJob(t *testing.T) {
 	t.Parallel()
 	o := takesOne()

@@ -228,8 +228,8 @@ func TestSubmit_ADeadContextStoresNothing(t *testing.T) {
 	})
 }
 
-// A submission that was accepted returns its grid job again whenever it is repeated, even if the site would refuse it
-// by now: the gatekeeper perhaps never got the answer. Any other submission is refused.
+// A repeated submission with the same request key returns its grid job, even if the site would refuse it by now,
+// because the gatekeeper may not have got the first answer. A submission with another key is refused.
 func TestKey_ARepeatedSubmissionIsNotExaminedAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

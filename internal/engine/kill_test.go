@@ -22,7 +22,7 @@ func (w *world) count(id jjm.GridID, what string, n func() int, want int) {
 	w.until(2*time.Hour, what, func() bool { return n() == want })
 }
 
-// orders returns the files with orders to end in the work areas.
+// orders returns the paths of the files in the work areas that order wrappers to end their jobs.
 func (w *world) orders() []string {
 	w.t.Helper()
 	found, err := filepath.Glob(filepath.Join(w.dir, "work", "*", "bulks", "*", "end", "*"))
@@ -405,7 +405,7 @@ func TestKill_DuringTheCutting(t *testing.T) {
 	c := &crasher{}
 	c.on = func(point string) {
 		if point == "generate.after-commit" {
-			once.Do(func() { go w.kill("1") }) // the kill is stored as soon as the change is over
+			once.Do(func() { go w.kill("1") }) // the kill is stored as soon as this transaction is over
 		}
 	}
 	sim := adaptertest.SimConfig{Life: time.Hour, Slots: 100}
@@ -508,8 +508,8 @@ func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 		})
 }
 
-// An accepted kill is carried out even if the daemon dies during the cutting. A kill that was not answered is sent
-// again.
+// A kill that was accepted is carried out even if the daemon dies while it makes the local jobs. The test repeats a
+// kill that was not answered.
 func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

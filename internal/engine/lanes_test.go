@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// asAccount is a Runner that only identifies an account, and runs nothing.
+// asAccount is a Runner that only names an account, and runs no commands.
 type asAccount int
 
 func (a asAccount) UID() int { return int(a) }
@@ -96,8 +96,8 @@ func (h holdsUp) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs 
 	return h.faulty.Control(ctx, o, op, refs)
 }
 
-// Alice's commands hang until they are stopped, or are killed. Bob's jobs are still submitted,
-// seen and killed; the cluster stays healthy and its breaker closed.
+// Alice's commands hang until they are stopped, or are killed. Bob's jobs are submitted, listed and killed
+// nevertheless. The cluster stays healthy, and its circuit breaker stays closed.
 func TestHeldUp_HangingCommandsDelayOnlyTheirAccount(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]holdsUp{
@@ -126,7 +126,7 @@ func TestHeldUp_HangingCommandsDelayOnlyTheirAccount(t *testing.T) {
 					began := time.Now()
 					id := w.submit(bob, plain(1))
 					w.final(5*time.Minute, id)
-					if took := time.Since(began); took > 25*time.Second { // of the bubble's clock
+					if took := time.Since(began); took > 25*time.Second { // measured by the bubble's clock
 						t.Errorf("bob's job of 5 s took %v", took)
 					}
 					if c := w.site("sim"); !c.Healthy || c.Breaker != nil {

@@ -18,9 +18,9 @@ import (
 	"jjm/internal/work/split"
 )
 
-// readers returns the splitters that read files of a list, each with settings for small parts. WMBSMergeBySize is
-// missing because it only reads files of other grid jobs: see TestFamily_ADuplicateIsFailedAtTheEnd and the property of
-// package split.
+// readers returns the splitters that read listed files, each with settings that make small parts. WMBSMergeBySize is
+// missing because it only reads files that other grid jobs made: see TestFamily_ADuplicateIsFailedAtTheEnd and the
+// property test of package split.
 func readers() map[string]map[string]any {
 	return map[string]map[string]any{
 		split.EventBased: {"events_per_job": 40}, split.LumiBased: {"lumis_per_job": 3},
@@ -34,7 +34,7 @@ func readers() map[string]map[string]any {
 	}
 }
 
-// drawDataset draws files, and settings that leave some of the files or events out. It returns both.
+// drawDataset draws files and the settings of a splitter. The settings leave out some of the files or events.
 func drawDataset(t *rapid.T, by string) (files []jjm.File, params map[string]any) {
 	params = readers()[by]
 	read, err := split.Settings(by)
@@ -80,7 +80,7 @@ func drawDataset(t *rapid.T, by string) (files []jjm.File, params map[string]any
 	return files, params
 }
 
-// jobOf returns the job file, in JSON, that cuts files with a splitter.
+// jobOf returns a job file, in JSON, in which a splitter splits the files.
 func jobOf(t *rapid.T, by string, files []jjm.File, params map[string]any) string {
 	listed := []jjm.Listed{}
 	for _, f := range files {
@@ -94,7 +94,8 @@ func jobOf(t *rapid.T, by string, files []jjm.File, params map[string]any) strin
 	return string(text)
 }
 
-// previewed returns the list of left-out units and the number of waiting files from a preview, or an error.
+// previewed splits files without a daemon, as a dry run does. It returns the units that are left out with the reasons,
+// the number of files that wait for more files, and an error if the settings are refused.
 func previewed(by string, files []jjm.File, params map[string]any) (jjm.LeftList, int, error) {
 	p, err := split.Defaults(by)
 	if err != nil {
@@ -125,8 +126,9 @@ func previewed(by string, files []jjm.File, params map[string]any) (jjm.LeftList
 	return tally.Left(&w, left.Dropped), left.Waiting, err
 }
 
-// In a grid job that reads files, every unit either has one owner, or is left out for a reason that the preview, the
-// status and verify show. If the job file did not request this omission, the grid job is not done.
+// In a grid job that reads files, every unit (an event or a file) either has one owner, or is left out for a reason.
+// The preview, the status and verify show this reason. A grid job is not done if units were left out that the job file
+// did not exclude.
 func TestProperty_NothingIsLeftOutInSilence(t *testing.T) {
 	drawLives(t)
 	for by := range readers() {
@@ -197,7 +199,7 @@ func (w *world) ownedOnce(id jjm.GridID) {
 	}))
 }
 
-// With applyLumiCorrection, all sections of a file may be owned in other files. Such a file does not count as left out.
+// With applyLumiCorrection, other files may own all sections of a file. Such a file does not count as left out.
 func TestLeftOut_AFileWhoseSectionsOthersOwnIsNotLeftOut(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

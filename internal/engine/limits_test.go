@@ -67,8 +67,8 @@ func TestLimits_AreToldAsTheReasonToWait(t *testing.T) {
 	}
 }
 
-// If local jobs of a grid job wait in the batch system, the grid job's message has the batch system's reason, even
-// while other local jobs run.
+// Local jobs of a grid job wait in the batch system while others run. The grid job's message shows the reason that the
+// batch system reports.
 func TestWaits_OfAGridJobAreTheBatchSystems(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 1, Life: time.Hour}}, func(t *testing.T, w *world) {

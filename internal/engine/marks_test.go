@@ -16,14 +16,14 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// mark marks files of alice's dataset raw.
+// mark marks files of alice's dataset raw with a state, for example "lost".
 func (w *world) mark(c wire.Caller, dry bool, state string, lfns ...string) (wire.Datasets, error) {
 	return w.engine.Dataset(context.Background(), c,
 		wire.Dataset{Do: wire.DatasetMark, Name: "raw", UID: &alice.UID, LFNs: lfns, State: state, Reason: "disk 7 is gone",
 			DryRun: dry})
 }
 
-// oneByOne lets one local job at a time into the batch system.
+// oneByOne returns the configuration of a cluster on which only one local job may run at a time.
 func oneByOne() map[string]engine.ClusterConfig {
 	return map[string]engine.ClusterConfig{"sim": {MaxRunning: 1}}
 }
@@ -88,9 +88,8 @@ func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 	})
 }
 
-// A local job that is not submitted yet gives its files back when one of them is lost. Another
-// local job does the rest, even if it was the last attempt allowed. A submitted local job
-// continues.
+// A file of a local job that is not submitted yet is marked as lost. The local job gives its files back, and another
+// local job processes the remaining files, even if no further attempt was allowed. A submitted local job continues.
 func TestMarks_AWaitingLocalJobGivesItsFilesBack(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne(), config: func(c *engineConfig) {
@@ -159,8 +158,8 @@ func TestMarks_SurviveARestart(t *testing.T) {
 		})
 }
 
-// After a mark is withdrawn, the grid jobs that still cut files process the file. The answer also names the grid jobs
-// that continue without the file.
+// The mark of a file is withdrawn. Grid jobs that still make local jobs process the file. The answer also names the
+// grid jobs that continue without the file.
 func TestMarks_AMarkCanBeWithdrawn(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -254,8 +253,7 @@ func TestMarks_AWithdrawalDoesNotReachEndedGridJobs(t *testing.T) {
 	})
 }
 
-// A file that is marked before it is cut is in no part of any grid job, and no grid job reports
-// that everything was done.
+// A file that is marked before it is split is in no part of any grid job, and none of these grid jobs is done.
 func TestMarks_AMarkedFileIsNeverCut(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -278,7 +276,7 @@ func TestMarks_AMarkedFileIsNeverCut(t *testing.T) {
 		if got := w.owners(id)[lfn(1)]; got != nil {
 			t.Errorf("local jobs %v own what is broken", got)
 		}
-		// total_files leaves out other files, but not the broken file.
+		// total_files leaves out some files on request, but the broken file counts as missing
 		if v := w.proof(id, ""); v.Verdict != cover.Gap || v.Missing != 1 || v.Findings[0].LFN != lfn(1) {
 			t.Errorf("%+v", v)
 		}
@@ -288,8 +286,8 @@ func TestMarks_AMarkedFileIsNeverCut(t *testing.T) {
 	})
 }
 
-// A request for absurdly many local jobs is refused, with their number, before any local job exists. This also applies
-// to files that are added later, and to a dataset of absurd size.
+// A job file that would make an absurd number of local jobs is refused with this number, before any local job is made.
+// Files that are added later, and a dataset of absurd size, are treated in the same way.
 func TestLimits_AbsurdWorkIsRefusedWithItsSize(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
@@ -418,8 +416,8 @@ func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 	})
 }
 
-// A mark is not withdrawn in the middle of a cut, because the cut would then continue at the wrong file. The withdrawal
-// is refused until the cut ends.
+// A mark of a file is not withdrawn while the splitter is splitting the dataset in several transactions: it would then
+// continue at the wrong file. The withdrawal is refused until the splitting has ended.
 func TestMarks_AreNotWithdrawnInTheMiddleOfACut(t *testing.T) {
 	t.Parallel()
 	const events, chunk = 400, 500
@@ -443,7 +441,7 @@ func TestMarks_AreNotWithdrawnInTheMiddleOfACut(t *testing.T) {
 			if point != "generate.after-commit" {
 				return
 			}
-			if cuts++; cuts == 1 { // the third file is begun
+			if cuts++; cuts == 1 { // at this point the third file is begun
 				go func() {
 					_, err := w.mark(alice, false, "ready", lfn(0))
 					answer <- err

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// writtenAt matches the time at which a file of a record was written.
+// writtenAt matches the attribute with the time at which a file of a record was written.
 var writtenAt = regexp.MustCompile(` written="[^"]*"`)
 
 // recordFiles returns the contents of the files and links below the folder of the records, by name, without the times
@@ -46,9 +46,9 @@ func (w *world) loseRecords() {
 	w.must(os.Mkdir(dir, 0o755))
 }
 
-// The records of all grid jobs in the store are written again: of a running grid job, of ended grid jobs with two
-// generations, of a merge and of a grid job with two shards. They can be read by their handles too. The record of a
-// removed grid job is not written.
+// If the records are lost, the daemon writes the records of all grid jobs in its store again: of a running grid job, of
+// ended grid jobs with two generations, of a merge, and of a grid job with two shards. The records can also be read by
+// handles. The record of a removed grid job is not written.
 func TestMend_LostRecordsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 4), chunk: 200}, func(t *testing.T, w *world) {

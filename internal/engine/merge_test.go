@@ -13,8 +13,8 @@ import (
 
 const mergeTwo = "[merge]\nconcat = true\noutput = \"out.dat\"\nfiles = 2\n"
 
-// Outputs are merged while other local jobs still run, each once. The local jobs complete when
-// their outputs are merged.
+// Outputs are merged while other local jobs still run, and each output is merged once. A local job completes when its
+// output is merged.
 func TestMerge_LocalJobsCompleteWhenTheirOutputsAreMerged(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -47,7 +47,7 @@ func TestMerge_AFailedMergeIsRetriedThenGivenBack(t *testing.T) {
 	})
 }
 
-// Outputs of a job type that generates its work are merged too, and a restart loses nothing.
+// Outputs of a job type that generates events are merged like outputs made from files. A restart loses none of them.
 func TestMerge_EventsThroughARestart(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -62,8 +62,8 @@ func TestMerge_EventsThroughARestart(t *testing.T) {
 	})
 }
 
-// JEDI's limits hold through a restart and through a merge that fails permanently: a merge that is not full waits for
-// the outputs that are made again.
+// The limits of the splitter JEDIMerge also hold after a restart and after a merge that fails permanently. A merge with
+// too few outputs waits for the outputs that are made again.
 func TestMerge_ByJEDIsLimits(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -113,8 +113,8 @@ func TestMerge_KillEndsBothSteps(t *testing.T) {
 	})
 }
 
-// The last attempt of a merge fails. Other local jobs process the files of its inputs again,
-// and their outputs are merged.
+// A merge fails in its last attempt. New local jobs process the files of the merge's inputs again, and the new outputs
+// are merged.
 func TestMerge_InputsOfAFailedMergeAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -140,7 +140,7 @@ func TestMerge_InputsOfAFailedMergeAreMadeAgain(t *testing.T) {
 	})
 }
 
-// The inputs of a merge are in the work area, so workers must see it.
+// A merge reads its inputs from the work area. It is refused on clusters whose workers do not see the work area.
 func TestMerge_IsRefusedWhereWorkersDoNotSeeTheWorkArea(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true}}, func(t *testing.T, w *world) {

@@ -91,7 +91,7 @@ func TestSpread_AFailingClusterGetsNothingAndKeepsItsJobs(t *testing.T) {
 		w.running(only, 4)
 		before := w.lookup(only)
 		w.sim.Down(2 * time.Hour)
-		w.pass(time.Minute) // until a listing has failed
+		w.pass(time.Minute) // a minute is enough for a listing to fail
 		id := w.submit(alice, mc(20, `clusters = ["sim", "big"]`))
 		w.final(time.Hour, id)
 		w.verify(id, done(20))
@@ -103,12 +103,13 @@ func TestSpread_AFailingClusterGetsNothingAndKeepsItsJobs(t *testing.T) {
 		}
 		w.final(3*time.Hour, only)
 		w.verify(only, done(4))
-		w.pass(2 * time.Hour) // it is back
+		w.pass(2 * time.Hour) // the cluster is back
 		w.verifyQuiet()
 	})
 }
 
-// A bulk that its cluster certainly does not have goes elsewhere. A bulk in doubt stays until the doubt is settled.
+// A bulk is moved to another cluster only if its cluster certainly does not have it. While this is in doubt, the bulk
+// stays.
 func TestSpread_OnlyABulkThatDoesNotExistMoves(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -142,7 +143,7 @@ func TestSpread_OnlyABulkThatDoesNotExistMoves(t *testing.T) {
 					t.Errorf("the doubtful ones are on %v", w.on(id))
 				}
 				w.final(3*time.Hour, id)
-				w.pass(time.Hour) // it is back
+				w.pass(time.Hour) // the cluster is back
 				w.verify(id, done(8))
 				w.verifyQuiet()
 				if name == "refused" && w.on(id)["big"] != 8 {
@@ -211,7 +212,7 @@ func TestAccept_ChoosesTheClustersThatMeetTheRequest(t *testing.T) {
 	})
 }
 
-// limited is a site whose clusters have limits.
+// limited returns options with one cluster that has the given limits.
 func limited(c engine.ClusterConfig) options {
 	return options{sim: adaptertest.SimConfig{MaxBulk: 7, Life: time.Minute},
 		configs: map[string]engine.ClusterConfig{"sim": c}}

@@ -20,8 +20,9 @@ import (
 	"jjm/sandbox"
 )
 
-// observed holds all effects of a job file outside jjm: the requests to the batch system, the inputs of wrappers and
-// applications, and the files that exist at the end. It excludes jjm's own log, record, manifest, status and --dry-run.
+// observed holds all effects of a job file that can be seen from outside: the requests to the batch system, the inputs
+// of wrappers and applications, and the files that exist at the end. It excludes what jjm itself writes about a job:
+// log, record, manifest, status and the output of --dry-run.
 type observed struct {
 	Refused  string
 	Attempts map[string]attempt
@@ -65,8 +66,7 @@ func (w *world) watch() *watcher {
 	return seen
 }
 
-// observe runs a grid job until it has ended or makes no progress, and returns what was
-// observed.
+// observe returns the effects of a grid job that has ended or makes no more progress.
 func (w *world) observe(seen *watcher, id jjm.GridID) (o observed) {
 	w.t.Helper()
 	l := w.lookup(id)
@@ -95,7 +95,7 @@ func (w *world) observe(seen *watcher, id jjm.GridID) (o observed) {
 	return o
 }
 
-// packed returns the names, modes and contents in a sandbox package.
+// packed returns the names, modes and contents of the files in a package (the packed inputs of a grid job).
 func (w *world) packed(name string) (all []string) {
 	w.t.Helper()
 	if name == "" {
@@ -114,7 +114,7 @@ func (w *world) packed(name string) (all []string) {
 	return all
 }
 
-// collected returns the files in the tar that local jobs made.
+// collected returns the files that local jobs made, from the tar of a grid job.
 func (w *world) collected(id jjm.GridID) map[string]string {
 	w.t.Helper()
 	files := map[string]string{}

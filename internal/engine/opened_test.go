@@ -46,8 +46,8 @@ func (w *world) opened(id jjm.GridID) (files []string) {
 	return files
 }
 
-// Files that local jobs made are opened by their path, whichever dataset or container they are read from. Files that
-// people list are opened by the listed name.
+// A local job opens a file that another local job made by its path, whichever dataset or container contains the file.
+// It opens a file that a person listed by the listed name.
 func TestOpened_FilesOfLocalJobsHaveAPath(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A grid job that its owner pauses is shown as suspended: submitted jobs end, and nothing more
-// is submitted until it is resumed, also by the next daemon.
+// The owner pauses a grid job, which is then shown as suspended. Jobs that are submitted already run to their ends.
+// Nothing more is submitted until the grid job is resumed, also after a restart.
 func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2, Life: time.Minute}, config: func(c *engine.Config) {
@@ -40,7 +40,7 @@ func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 			!strings.Contains(l.Message, "wrong cards?") {
 			t.Errorf("while paused: %+v", l)
 		}
-		// one bulk may have been on its way, and one bulk belongs to the grid job beside
+		// two more: one bulk may have been on its way, and one bulk belongs to the other grid job
 		if n := w.sim.Calls().Submits; n > sent+2 {
 			t.Errorf("%d submissions, and %d before the pause", n, sent)
 		}
@@ -57,7 +57,7 @@ func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 	})
 }
 
-// sees requires that a caller sees the given number of orders in force.
+// sees requires that a caller sees this number of orders in force.
 func (w *world) sees(c wire.Caller, want int) {
 	w.t.Helper()
 	got, err := w.engine.Order(w.t.Context(), c, nil)
@@ -67,8 +67,7 @@ func (w *world) sees(c wire.Caller, want int) {
 	}
 }
 
-// The owner cannot resume a grid job that an administrator paused. It can be killed, which
-// removes the order.
+// The owner cannot resume a grid job that an administrator paused. The owner can kill it, which removes the order.
 func TestOrders_AnAdministratorsPauseOfAGridJobHolds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 2}}, func(t *testing.T, w *world) {
@@ -111,7 +110,7 @@ func TestOrders_APauseOfAGridJobEndsByItself(t *testing.T) {
 	})
 }
 
-// queued are two clusters with queues.
+// queued returns two clusters with two queues each.
 func queued(w *world) (all []engine.Cluster) {
 	for _, a := range w.adapters() {
 		all = append(all, engine.Cluster{Kind: "sim", Adapter: a, Queue: "short", Queues: []string{"short", "long"}})

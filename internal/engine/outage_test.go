@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A listing without the jobs, an outage and a few more such listings do not prove an absence of
-// ten minutes: nothing was seen to be missing during the outage.
+// A missing job counts as lost only after listings lacked it for ten minutes. The test has a listing without the jobs,
+// then an outage, then a few more such listings. The time of the outage does not count.
 func TestOutage_DoesNotCountAsAbsence(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 2 * time.Hour}}, func(t *testing.T, w *world) {
@@ -36,8 +36,7 @@ func TestOutage_DoesNotCountAsAbsence(t *testing.T) {
 	})
 }
 
-// A job that is gone is found to be lost even if the batch system works for minutes at a time
-// only.
+// A missing job is found to be lost even if the batch system never works for more than a few minutes at a time.
 func TestOutage_DoesNotHideALossForEver(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Hour}}, func(t *testing.T, w *world) {
@@ -56,8 +55,8 @@ func TestOutage_DoesNotHideALossForEver(t *testing.T) {
 	})
 }
 
-// After an outage a doubtful bulk is checked as soon as there are listings again, and submitted
-// if it does not exist, even if its back-off is longer.
+// It is in doubt whether a bulk was submitted. After an outage, the engine searches for the bulk as soon as there are
+// listings again, and submits it if it does not exist, even if its back-off is longer.
 func TestOutage_ADoubtfulBulkIsCheckedRightAfterIt(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]adaptertest.Fault{
@@ -67,7 +66,7 @@ func TestOutage_ADoubtfulBulkIsCheckedRightAfterIt(t *testing.T) {
 			t.Parallel()
 			sim := adaptertest.SimConfig{Life: 10 * time.Hour, Settle: time.Minute}
 			inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
-				first := w.submit(alice, mc(1)) // so that there are listings at all
+				first := w.submit(alice, mc(1)) // without a running job there would be no listings
 				w.running(first, 1)
 				tries := slices.Repeat([]adaptertest.Fault{adaptertest.SayBusy}, 9)
 				w.sim.OnSubmit(append(tries, fault)...)
@@ -103,19 +102,19 @@ func TestOutage_ABulkThatReachedNoCommandIsNotLookedFor(t *testing.T) {
 			const mostSearches = 20
 			sim := adaptertest.SimConfig{Life: 10 * time.Hour, Settle: time.Minute}
 			inWorld(t, options{sim: sim, clusters: clusters}, func(t *testing.T, w *world) {
-				first := w.submit(alice, mc(1)) // so that there are listings at all
+				first := w.submit(alice, mc(1)) // without a running job there would be no listings
 				w.running(first, 1)
 				w.sim.Down(30 * time.Minute)
 				w.until(20*time.Minute, "the breaker opened", func() bool { return w.site("sim").Breaker != nil })
 				submits := w.sim.Calls().Submits
 				ids := []jjm.GridID{w.submit(alice, mc(2))}
-				w.pass(time.Second) // so that each grid job has a separate bulk
+				w.pass(time.Second) // a pause, so that each grid job has a separate bulk
 				ids = append(ids, w.submit(alice, mc(3)))
 				w.pass(5 * time.Minute)
 				if n := w.sim.Calls().Submits; n != submits {
 					t.Fatalf("%d submissions reached the batch system while the breaker was open", n-submits)
 				}
-				if restart { // the store does not record which bulks reached no command
+				if restart { // a new daemon does not know which bulks reached no command
 					w.reopen()
 				}
 				c.finds.Store(0)

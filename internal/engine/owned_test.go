@@ -94,7 +94,7 @@ func (f *forger) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs 
 	return f.faulty.Control(ctx, o, op, refs)
 }
 
-// forgedWorld returns the options of a world whose batch system is a forger, and a function that returns the forger.
+// forgedWorld returns options with a forger as the batch system, and a function that returns this forger.
 func forgedWorld(o options) (options, func() *forger) {
 	var f *forger
 	o.clusters = func(w *world) []engine.Cluster {
@@ -177,8 +177,8 @@ func TestForgedListing_KeepsNoLostJobOfOthersAlive(t *testing.T) {
 	})
 }
 
-// The engine does not trust a receipt with the id of another account's bulk, nor a search under the same account that
-// confirms it.
+// Under alice's account, the receipt of a submission names the id of another account's bulk, and a search confirms it.
+// The engine must believe neither.
 func TestForgedReceipt_WithTheIDOfOthersIsDoubted(t *testing.T) {
 	t.Parallel()
 	o, f := forgedWorld(options{sim: adaptertest.SimConfig{Life: time.Hour}})

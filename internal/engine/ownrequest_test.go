@@ -9,8 +9,9 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// The user's estimates per event become requests of the local jobs, in proportion to each part and rounded up.
-// Resources that the job file requests explicitly stay. Successors and second attempts request the same.
+// A job file may estimate memory and time per event. The requests of the local jobs follow from the estimates, in
+// proportion to each part and rounded up. Resources that the job file requests explicitly are not changed. Successors
+// and second attempts request the same.
 func TestRequest_IncludesEstimates(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

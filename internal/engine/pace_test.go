@@ -9,8 +9,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// While a grid job runs, its end is estimated from the rate at which its local jobs end. There is no estimate before
-// some local jobs have ended, for a grid job that is paused or over, or for held local jobs.
+// While a grid job runs, jjm estimates its end from the rate at which its local jobs end. There is no estimate before
+// some local jobs have ended, none for a grid job that is paused or over, and none for held local jobs.
 func TestExpectedEnd_ComesFromTheRateOfTheLastHour(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

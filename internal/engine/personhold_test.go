@@ -47,8 +47,8 @@ func personHoldScenario() scenario {
 	}
 }
 
-// Queued jobs are taken back from the batch system and wait; running jobs continue, even if workers do not see the work
-// area.
+// A person holds a grid job. Queued jobs are taken back from the batch system and wait; running jobs continue. This is
+// also true if workers do not see the work area.
 func TestPersonHold_QueuedJobsWaitAndRunningOnesGoOn(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]options{

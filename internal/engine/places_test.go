@@ -22,7 +22,8 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// reads holds the storages that the clusters of these tests can read.
+// reads holds, by cluster, the storages that the cluster can read. The place of a local job is the set of clusters that
+// can read its files.
 var reads = map[string][]string{"sim": {"a"}, "bee": {"b"}, "both": {"a", "b"}}
 
 // reading adds the clusters of reads to the options of a world.
@@ -36,8 +37,8 @@ func reading(o options) options {
 	return o
 }
 
-// at lists n files at each of some sets of storages: "ab" is at a and b, "-" has no location.
-// The names of the files begin with the set.
+// at returns a list of n files at each of some sets of storages: "ab" means at a and at b, "-" means no location. The
+// name of each file begins with "f" and its set.
 func at(n int, sets ...string) string {
 	var files []string
 	for _, set := range sets {
@@ -182,7 +183,7 @@ func TestPlaces_AClusterWithoutStoragesReadsAll(t *testing.T) {
 	})
 }
 
-// If no cluster has configured storages, places have no influence.
+// If no cluster has configured storages, the locations of files have no influence.
 func TestPlaces_WithoutStoragesNothingChanges(t *testing.T) {
 	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
@@ -197,7 +198,8 @@ func TestPlaces_WithoutStoragesNothingChanges(t *testing.T) {
 	})
 }
 
-// A retry, a successor and a refused bulk stay within the place, which is stored.
+// The place of a local job is stored. Its retries and its successor run in the same place, also if a cluster refuses a
+// bulk.
 func TestPlaces_SurviveFailuresAndRestarts(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -205,7 +207,7 @@ func TestPlaces_SurviveFailuresAndRestarts(t *testing.T) {
 		case id.N%3 == 0 && id.Attempt == 0:
 			return adaptertest.Play{Keyword: "RETRY", Data: "again"}
 		case id.N < 18:
-			return adaptertest.Play{Keyword: "-", Exit: 3} // given back
+			return adaptertest.Play{Keyword: "-", Exit: 3} // the successor gets the work
 		}
 		return adaptertest.Play{Life: 5 * time.Minute}
 	}
@@ -265,7 +267,8 @@ func TestPlaces_ABulkWithoutAnotherClusterStays(t *testing.T) {
 	})
 }
 
-// A bulk that is dissolved because a member was killed is formed again in its place.
+// A bulk is dissolved because one of its local jobs was killed. The remaining local jobs form a new bulk for the same
+// place.
 func TestPlaces_ABulkIsFormedAgainInItsPlace(t *testing.T) {
 	t.Parallel()
 	c := &crasher{}
@@ -286,8 +289,8 @@ func TestPlaces_ABulkIsFormedAgainInItsPlace(t *testing.T) {
 	})
 }
 
-// While no cluster that may run them accepts local jobs, users see which storages and clusters
-// they wait for.
+// If no cluster that can read the files accepts local jobs, users see for which storages and clusters the local jobs
+// wait.
 func TestPlaces_UsersSeeWhatLocalJobsWaitFor(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
@@ -336,7 +339,7 @@ func TestPlaces_UsersSeeWhatLocalJobsWaitFor(t *testing.T) {
 	})
 }
 
-// The site lists choose among the clusters, whatever these can read.
+// The settings siteWhitelist and siteBlacklist choose among the clusters, whatever the clusters can read.
 func TestPlaces_SiteListsApply(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -424,7 +427,7 @@ func TestPlaces_AllFilesOfAPartAreReadable(t *testing.T) {
 	})
 }
 
-// Merges go where the site lists of the merge step let them.
+// Merges run only on the clusters that the site lists of the merge step allow.
 func TestPlaces_SiteListsApplyToMerges(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
@@ -440,7 +443,7 @@ func TestPlaces_SiteListsApplyToMerges(t *testing.T) {
 	})
 }
 
-// A dry run shows the local jobs that the real run then makes.
+// A dry run shows the same local jobs that the submission makes.
 func TestPlaces_ADryRunIsTheRealRun(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{}), func(t *testing.T, w *world) {

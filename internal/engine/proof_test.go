@@ -16,7 +16,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// proof asks for the proof of a grid job.
+// proof verifies a grid job as alice. If recovery is not empty, the answer has a job file of this name for a recovery.
 func (w *world) proof(id jjm.GridID, recovery string) wire.Verified {
 	w.t.Helper()
 	v, err := w.engine.Verify(context.Background(), alice, id, recovery)
@@ -52,7 +52,7 @@ func TestVerify_WhileItRunsAndAfterItsEnd(t *testing.T) {
 		s, err := w.trySubmit(alice, "", v.Recovery)
 		w.must(err)
 		w.final(time.Hour, s.ID)
-		// The row is the same; the serial number is new.
+		// The local job of the recovery has the same row and a new serial number.
 		if l := w.locals(s.ID); len(l) != 1 || l[0].Part.First != 3 || l[0].Part.Serial != 11 {
 			t.Errorf("the recovery made %+v", l)
 		}
@@ -130,7 +130,7 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 	})
 }
 
-// The recovery of ranges that are too many for a job file names a list of them.
+// If the missing ranges are too many for a job file, the job file of the recovery names a file with the ranges.
 func TestVerify_ARecoveryOfVeryManyRanges(t *testing.T) {
 	needs.Campaign(t, needs.Faults)
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestVerify_ARecoveryOfVeryManyRanges(t *testing.T) {
 		s, err := w.trySubmit(alice, "", v.Recovery)
 		w.must(err)
 		w.until(time.Hour, "it is prepared", func() bool { return w.lookup(s.ID).Counts.Total > 0 })
-		w.must(os.Remove(filepath.Join(w.dir, "r.json.ranges"))) // no longer needed, because the list was packed
+		w.must(os.Remove(filepath.Join(w.dir, "r.json.ranges"))) // the file is no longer needed, because it was packed
 		w.reopen()
 		w.final(6*time.Hour, s.ID)
 		if v := w.proof(id, "r.json"); v.Verdict != cover.Proven || v.ByExit != n || v.Recoveries[0].Units != n/2 {

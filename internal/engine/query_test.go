@@ -24,7 +24,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// progress writes the progress of a local job's application, as its wrapper does.
+// progress writes the progress of a local job's application, as its wrapper does, with time stamps of the bubble's
+// clock.
 func (w *world) progress(l jjm.LocalJob, phase string, done, total int64) {
 	w.t.Helper()
 	ar := w.area(owner(alice))
@@ -84,7 +85,7 @@ func TestProgress_EveryPhaseStaysInTheRecord(t *testing.T) {
 	})
 }
 
-// A fragment of an application is in the record of its local job while it runs, and comes with
+// A running application writes an XML fragment, which enters the record of its local job. A fragment can also come with
 // the result. It cannot concern another job.
 func TestFragment_OfAWorkerEntersTheRecordOfItsJob(t *testing.T) {
 	t.Parallel()
@@ -169,8 +170,8 @@ func TestProgress_IsSummedByPhaseAndShownEverywhere(t *testing.T) {
 	})
 }
 
-// An application often reports its last progress after jjm's last look at its file. That report comes with the result,
-// and status and record of the ended job show it. The next attempt has reported no progress yet.
+// The application's last progress report often comes after the daemon last read the file. This report is in the result,
+// and the status and record of the ended job show it. The next attempt has reported no progress yet.
 func TestProgress_OfAnEndedJobIsTheLastThatItSaid(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -428,7 +429,7 @@ func TestList_FiltersAndShowsTheCallersOwn(t *testing.T) {
 			name   string
 			caller wire.Caller
 			list   wire.List
-			want   []int // indices, newest first
+			want   []int // indices of the entries, newest first
 		}{
 			{"one's own live ones", alice, wire.List{}, []int{4, 3, 1}},
 			{"all of one's own", alice, wire.List{All: true}, []int{4, 3, 1, 0}},
@@ -558,7 +559,7 @@ func TestPublish_TakesATwentiethOfTheTimeAtMost(t *testing.T) {
 	c := &crasher{}
 	c.on = func(point string) {
 		if point == "publish.before" && slow.Load() {
-			time.Sleep(200 * time.Millisecond) // a large record
+			time.Sleep(200 * time.Millisecond) // writing a large record takes this long
 			spent.Add(int64(200 * time.Millisecond))
 		}
 	}
@@ -585,7 +586,8 @@ func TestPublish_TakesATwentiethOfTheTimeAtMost(t *testing.T) {
 	})
 }
 
-// A file in place of the folder simulates a full disk, because root may write everywhere.
+// A record cannot be written when its grid job ends; it is written later. A file in place of the folder simulates a
+// full disk, because root may write everywhere.
 func TestPublish_ARecordThatCannotBeWrittenAtTheEndIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	for _, since := range []string{"watch.before-commit", "collect.tarred"} {

@@ -17,7 +17,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// chaos holds the random events of one history of a site.
+// chaos describes one random history of a site.
 type chaos struct {
 	sim      adaptertest.SimConfig
 	faults   []adaptertest.Fault
@@ -102,21 +102,22 @@ func drawAction(t *rapid.T, jobs int) func(*stage) error {
 	return killIfThere(key, "")
 }
 
-// killIfThere returns an action that kills a job, which may not exist yet or no longer exist.
+// killIfThere returns an action that kills a job. The action succeeds if the job does not exist yet or no longer
+// exists.
 func killIfThere(key, rest string) func(*stage) error {
 	return func(s *stage) error {
 		if s.ids[key] == 0 {
 			return nil
 		}
 		err := killOf(key, rest)(s)
-		if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Busy { // Busy: not made yet
+		if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Busy { // Busy: the local job is not made yet
 			return nil
 		}
 		return err
 	}
 }
 
-// play scripts an attempt; the third always succeeds.
+// play returns the play of an attempt. The third attempt and all later ones succeed.
 func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.Attempt > 1 {
 		return adaptertest.Play{}
@@ -124,11 +125,11 @@ func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return c.plays[(int(id.N)+int(id.Grid)+5*int(id.Attempt))%len(c.plays)]
 }
 
-// lives is the number of histories that are drawn unless the flag -rapid.checks sets the number. The whole campaign
-// draws 25 times as many.
+// lives is the number of random histories that a property test draws, unless the flag -rapid.checks sets the number.
+// The whole campaign draws 25 times as many.
 const lives = 12
 
-// drawLives sets the number of cases of rapid.
+// drawLives sets the number of cases that rapid draws to lives, or 25 times lives in the whole campaign.
 func drawLives(t *testing.T) {
 	f := flag.Lookup("rapid.checks")
 	if f == nil {
@@ -148,7 +149,7 @@ func drawLives(t *testing.T) {
 	t.Cleanup(func() { _ = f.Value.Set(before) })
 }
 
-// whole reports whether the whole campaign is asked for: make test-faults.
+// whole reports whether the whole campaign is requested (make test-faults).
 func whole() bool { return needs.InCampaign(needs.Faults) }
 
 func TestProperty_WhateverHappensNothingIsLostOrDoubled(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A gatekeeper sends its remark every ten seconds. The history has each change once, also after restarts, and only from
-// administrators.
+// A gatekeeper sends a remark about a grid job every ten seconds. The journal has an entry for each change of the
+// remark, also after restarts. Only remarks of administrators are accepted.
 func TestRemark_IsJournaledOnceForEachChange(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

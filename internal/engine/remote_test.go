@@ -19,13 +19,13 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// servers replaces the child process that fetches inputs, and the servers that the child contacts.
+// servers replaces the child process that fetches inputs from URLs, together with the servers that the child contacts.
 type servers struct {
 	mu     sync.Mutex
 	orders []fetch.Order
 	now    int // orders in progress
 	most   int
-	// answer returns the report for an order; nil means that every file is fetched.
+	// answer returns the report for the n-th order; if answer is nil, every file is fetched.
 	answer func(ctx context.Context, o fetch.Order, n int) fetch.Report
 }
 
@@ -64,18 +64,18 @@ func (s *servers) asked() int {
 	return len(s.orders)
 }
 
-// never returns no report until the order is withdrawn.
+// never is an answer that returns only when the order is withdrawn.
 func never(ctx context.Context, _ fetch.Order, _ int) fetch.Report {
 	<-ctx.Done()
 	return fetch.Report{}
 }
 
-// failing returns a report of a failure of the server.
+// failing is an answer that reports a failure of the server.
 func failing(context.Context, fetch.Order, int) fetch.Report {
 	return fetch.Report{Trouble: "the server answers 503 Service Unavailable", Again: true}
 }
 
-// from is a job file with inputs from URLs.
+// from returns a job file of n local jobs with inputs from URLs.
 func from(n int, urls ...string) string {
 	var lines []string
 	for _, url := range urls {
@@ -84,7 +84,7 @@ func from(n int, urls ...string) string {
 	return mc(n, lines...)
 }
 
-// packedFiles are the files of all packages of alice, by name.
+// packedFiles returns the files of all of alice's packages, by name.
 func (w *world) packedFiles() map[string]string {
 	files := map[string]string{}
 	paths, _ := filepath.Glob(filepath.Join(w.dir, "work/alice/packages/*/*"))
@@ -96,7 +96,7 @@ func (w *world) packedFiles() map[string]string {
 	return files
 }
 
-// fetched returns the folders for fetched inputs that exist.
+// fetched returns the folders for fetched inputs that still exist.
 func (w *world) fetched() []string {
 	left, _ := filepath.Glob(filepath.Join(w.dir, "work/*/jobs/*/fetch"))
 	return left
@@ -170,7 +170,7 @@ func TestRemote_ErrorsAreShownAndRetried(t *testing.T) {
 	})
 }
 
-// jjm waits as long as a server asks for (Retry-After), within a limit.
+// If a server asks to wait (Retry-After), jjm repeats the fetch after this time, within a limit.
 func TestRemote_AServerIsLeftAloneAsLongAsItAsks(t *testing.T) {
 	t.Parallel()
 	s := servers{answer: func(_ context.Context, _ fetch.Order, n int) fetch.Report {
@@ -191,7 +191,7 @@ func TestRemote_AServerIsLeftAloneAsLongAsItAsks(t *testing.T) {
 	})
 }
 
-// tries limits the number of attempts without progress. An attempt that fetched much does not count.
+// tries limits the number of attempts to fetch a file without progress. An attempt that fetched much does not count.
 func TestSetting_FetchTries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -311,8 +311,8 @@ func TestRemote_HostileServersDelayOnlyTheirGridJobs(t *testing.T) {
 	})
 }
 
-// Killing a grid job, pausing it and stopping the daemon end a fetch. The fetch is repeated after a resume, and after
-// the daemon starts again.
+// A kill of the grid job, a pause, and a stop of the daemon end a fetch. After a resume or a restart the fetch is
+// repeated.
 func TestRemote_AKillAPauseAndAStopEndIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -357,8 +357,8 @@ func (s *servers) running() int {
 	return s.now
 }
 
-// A daemon that died before or after the package was made does not fetch files again that it already has. Attempts
-// never fetch.
+// The daemon dies before or after it makes the package. The next daemon does not fetch the files again that it has
+// already. Attempts of local jobs never fetch.
 func TestRemote_NothingIsFetchedTwice(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"prepare.packed", "prepare.before-commit", "prepare.after-commit"} {
@@ -384,7 +384,8 @@ func TestRemote_NothingIsFetchedTwice(t *testing.T) {
 	}
 }
 
-// The credential file is read with its owner's rights, at the submission and at each use. Only the child gets its text.
+// The file with the credential for a server is read with its owner's rights, at the submission and again at each use.
+// Only the child process gets its text.
 func TestRemote_TheCredentialFileIsReadAsTheOwner(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to make files of several accounts")
@@ -419,7 +420,7 @@ func TestRemote_TheCredentialFileIsReadAsTheOwner(t *testing.T) {
 		if strings.Contains(w.logs.tail(1<<30), "bobs-token") || strings.Contains(w.describe(id), "bobs-token") {
 			t.Error("the token is shown")
 		}
-		// The file gets another owner before it is used.
+		// The credential file gets another owner after the submission.
 		s.answer = func(ctx context.Context, _ fetch.Order, _ int) fetch.Report { return failing(ctx, fetch.Order{}, 0) }
 		id = w.submit(bob, job("bobs"))
 		w.until(time.Minute, "a try", func() bool { return s.asked() == 2 })

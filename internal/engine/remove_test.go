@@ -16,7 +16,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// remove orders the removal of grid jobs, and returns the answer for each.
+// remove requests the removal of grid jobs, and returns the answer for each.
 func (w *world) remove(c wire.Caller, force bool, ids ...jjm.GridID) []wire.Removed {
 	w.t.Helper()
 	var refs []jjm.Ref
@@ -103,8 +103,8 @@ func (w *world) packages() (names []string) {
 	return names
 }
 
-// A grid job with two generations is removed completely, and files that others use stay. Its id and its request key
-// still refer to it, and its gatekeeper still learns its end.
+// A grid job with two generations is removed completely. Files that other grid jobs use stay. Afterwards the id and the
+// request key still refer to the grid job, and its gatekeeper still gets its end.
 func TestRemove_NothingIsLeftButTheAnswer(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 4), chunk: 2}, func(t *testing.T, w *world) {
@@ -117,7 +117,7 @@ func TestRemove_NothingIsLeftButTheAnswer(t *testing.T) {
 		w.final(time.Hour, first.ID, second)
 		told := w.lookup(first.ID)
 		w.resubmit(false, "1")
-		w.refusedRemoval(alice, first.ID, jjm.Conflict, "") // it is being reopened, or runs
+		w.refusedRemoval(alice, first.ID, jjm.Conflict, "") // the grid job is being reopened, or runs
 		w.over(time.Hour, first.ID)
 		w.refusedRemoval(bob, first.ID, jjm.Denied, "belongs to alice")
 		w.refusedRemoval(alice, 99, jjm.Gone, "no grid job 99")
@@ -163,7 +163,7 @@ func TestRemove_NothingIsLeftButTheAnswer(t *testing.T) {
 	})
 }
 
-// A gatekeeper that was not told the end is waited for, unless the removal is forced.
+// A grid job cannot be removed before its gatekeeper was told its end, unless the removal is forced.
 func TestRemove_WaitsForTheGatekeeper(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -179,7 +179,7 @@ func TestRemove_WaitsForTheGatekeeper(t *testing.T) {
 		}
 		w.lookup(2)
 		w.pass(time.Minute)
-		w.reopen() // the answer for the gatekeeper is in the store
+		w.reopen() // the answer for the gatekeeper must come from the store
 		if got := w.remove(alice, false, 2)[0]; got.Error != nil {
 			t.Errorf("told: %+v", got.Error)
 		}
@@ -194,8 +194,8 @@ func TestRemove_WaitsForTheGatekeeper(t *testing.T) {
 	})
 }
 
-// A grid job that others need is not removed: its outputs are in a dataset that is being read, a recovery is compared
-// with it, or it filled a dataset.
+// A grid job that another grid job needs cannot be removed: a dataset refers to its outputs, a grid job reads the
+// dataset that it filled, its recovery is not over, or it is a recovery whose work counts in a verification.
 func TestRemove_RefusesWhatOthersNeed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1)}, func(t *testing.T, w *world) {
@@ -216,7 +216,7 @@ func TestRemove_RefusesWhatOthersNeed(t *testing.T) {
 			w.must(err)
 		}
 		w.refusedRemoval(alice, maker, jjm.Conflict, "grid job 3 reads dataset made, which it filled")
-		// one request removes grid jobs in the order of their dependencies, whatever the order of the ids
+		// one request removes several grid jobs in the order of their dependencies, whatever the order of the ids
 		for _, got := range w.remove(alice, false, recovery.ID, failed, reader) {
 			if got.Error != nil {
 				t.Errorf("%+v", got)
@@ -248,7 +248,7 @@ func removeOf(keys ...string) func(*stage) error {
 		for _, key := range keys {
 			s.lookup(s.ids[key])
 			err := s.remove(alice, true, s.ids[key])[0].Error
-			if err != nil && err.Kind != jjm.Gone { // Gone: it was stored before the engine died
+			if err != nil && err.Kind != jjm.Gone { // Gone: the removal was stored before the engine died
 				return err.Err()
 			}
 		}
@@ -276,7 +276,7 @@ func gone(removed, kept string) func(*stage) {
 	}
 }
 
-// An account whose work area hangs delays the removals of no other.
+// The work area of one account hangs. The removals of grid jobs of other accounts are not delayed.
 func TestRemove_ASlowAccountDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	users := &slowUsers{user: mallory.User}

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// If a cluster leaves the configuration while it has jobs, jjm warns about it at the start and in the status of the
-// jobs, even when the jobs are to be killed.
+// A cluster that has jobs is removed from the configuration. jjm warns about this in the log at its start, and in the
+// status of the jobs, also when the jobs are to be killed.
 func TestRemoved_AClusterWithJobsIsTold(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 4, Life: 3 * time.Hour},

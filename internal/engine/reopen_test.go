@@ -22,7 +22,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// resubmit asks for local jobs to run again.
+// resubmit requests as alice that local jobs run again: the failed ones, or with all also the killed ones.
 func (w *world) resubmit(all bool, refs ...string) wire.Resubmitted {
 	w.t.Helper()
 	var parsed []jjm.Ref
@@ -43,7 +43,8 @@ func (w *world) refused(r wire.Resubmitted, kind jjm.Kind) string {
 	return r.Error.Text
 }
 
-// over lets time pass until people see a grid job's present generation over and archived.
+// over waits until people see that a grid job's current generation is over and archived, and returns the status. A
+// generation is one life of a grid job: each reopening begins a new one.
 func (w *world) over(limit time.Duration, id jjm.GridID) wire.Status {
 	w.t.Helper()
 	var st wire.Status
@@ -54,7 +55,7 @@ func (w *world) over(limit time.Duration, id jjm.GridID) wire.Status {
 	return st
 }
 
-// tarOf reads the tar of a generation.
+// tarOf returns the tar of a generation (0 for the newest) and its description.
 func (w *world) tarOf(id jjm.GridID, generation int) ([]byte, wire.Output) {
 	w.t.Helper()
 	r, _, out, err := w.engine.Output(context.Background(), alice, all(id), wire.Wanted{Generation: generation})
@@ -77,8 +78,8 @@ func unluckyOnce(locals ...int32) func(jjm.AttemptID, adaptertest.SimJob) adapte
 	}
 }
 
-// Failed local jobs run again in the next generation, which has a separate end and a separate tar. Gatekeepers always
-// see the first end and get its tar.
+// A grid job that is over is reopened: its failed local jobs run again in the next generation, which has a separate end
+// and a separate tar. Gatekeepers always see the end of the first generation and get its tar.
 func TestResubmit_ReopensAGridJobThatIsOver(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 4), chunk: 2}, func(t *testing.T, w *world) {
@@ -134,7 +135,7 @@ func TestResubmit_ReopensAGridJobThatIsOver(t *testing.T) {
 	})
 }
 
-// checkTars checks that the tar of generation 1 is unchanged, and that the newest tar is the tar of generation 2.
+// checkTars requires that the tar of generation 1 is unchanged, and that the newest tar is the tar of generation 2.
 func (w *world) checkTars(id jjm.GridID, first []byte) {
 	w.t.Helper()
 	if again, out := w.tarOf(id, 1); !bytes.Equal(first, again) || out.Generation != 0 && out.Generation != 1 {
@@ -150,7 +151,7 @@ func (w *world) checkTars(id jjm.GridID, first []byte) {
 	}
 }
 
-// A kill ends the current generation, which then has a separate tar.
+// A reopened grid job is killed. The kill ends its current generation, which then has a separate tar.
 func TestResubmit_AReopenedGridJobIsKilled(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(0), sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -183,7 +184,7 @@ func TestResubmit_AReopenedGridJobIsKilled(t *testing.T) {
 	})
 }
 
-// While a grid job is not over, its failed local jobs run again in the same generation.
+// A failed local job is resubmitted while its grid job is not over. It runs again in the same generation.
 func TestResubmit_JoinsAGridJobThatGoesOn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
@@ -210,7 +211,7 @@ func TestResubmit_JoinsAGridJobThatGoesOn(t *testing.T) {
 	})
 }
 
-// A local job that failed keeps the files that it owns, and processes them when it runs again.
+// A failed local job still owns its files of the dataset. It processes them when it runs again.
 func TestResubmit_OfFilesOfADataset(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1)}, func(t *testing.T, w *world) {
@@ -275,13 +276,13 @@ func TestResubmit_Refuses(t *testing.T) {
 	})
 }
 
-// Outputs that are lost after the end are made again in the next generation: by the same local job if its part belongs
-// to it permanently, or by a new local job if files were given back.
+// An output is declared lost after the end of the grid job, which is then reopened to make the output again. The same
+// local job makes it if its part belongs to it permanently. A new local job makes it if the files were given back.
 func TestRetract_ReopensAGridJobThatIsOver(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		job, output string
-		by          int32 // which local job makes it again
+		by          int32 // number of the local job that makes the output again
 		states      map[int32]jjm.State
 	}{
 		"events": {mc(4), "mc.1.2.out.dat", 2, map[int32]jjm.State{2: jjm.Completed}},
@@ -300,7 +301,7 @@ func TestRetract_ReopensAGridJobThatIsOver(t *testing.T) {
 					t.Fatalf("%+v, %v", got, err)
 				}
 				if _, err := w.retractOver(id, test.output); jjm.KindOf(err) != jjm.Conflict &&
-					jjm.KindOf(err) != jjm.Busy { // Busy: it runs again already
+					jjm.KindOf(err) != jjm.Busy { // Busy: the grid job runs again already
 					t.Errorf("a second time: %v", err)
 				}
 				if st := w.over(time.Hour, id); st.Lookup.Status != "done" || st.Generation != 2 ||
@@ -351,8 +352,8 @@ func TestRetract_RefusesToReopen(t *testing.T) {
 	})
 }
 
-// A resubmission does not repeat the work of a recovery, but does the work at which the recovery failed. Together they
-// do all work once.
+// A grid job has a recovery. A resubmission of the grid job does not repeat the work that the recovery did, but does
+// the work at which the recovery failed. Together they do all work once.
 func TestResubmit_BesideARecovery(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 2)}, func(t *testing.T, w *world) {
@@ -365,7 +366,7 @@ func TestResubmit_BesideARecovery(t *testing.T) {
 		if text := w.refused(w.resubmit(false, id.String()), jjm.Conflict); !strings.Contains(text, "until that is over") {
 			t.Error(text)
 		}
-		w.final(time.Hour, got.ID) // one of its two local jobs failed as well
+		w.final(time.Hour, got.ID) // one of the recovery's two local jobs failed as well
 		if text := w.refused(w.resubmit(false, got.ID.String()), jjm.Conflict); !strings.Contains(text, "reopen that one") {
 			t.Error(text)
 		}
@@ -452,7 +453,7 @@ func TestResubmit_WhileARecoveryIsSubmitted(t *testing.T) {
 }
 
 // The job file of a recovery covers the work that was missing at one end of the grid job. If the grid job was reopened
-// since, the job file is refused, because the work may have been done.
+// afterwards, the job file is refused, because the reopened grid job may have done that work.
 func TestResubmit_AFileOfARecoveryIsOfOneEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyTwice}, func(t *testing.T, w *world) {
@@ -480,6 +481,71 @@ func TestResubmit_AFileOfARecoveryIsOfOneEnd(t *testing.T) {
 	})
 }
 
+// A recovery failed in part. Two job files do what it left undone: a second recovery of the grid job itself, and a
+// recovery of the recovery. Whichever of them is submitted first, the other one is refused, also if it was made before.
+// The same holds if the grid job itself was reopened, because it does the work then.
+func TestRecovery_TheSameWorkIsNotRecoveredTwice(t *testing.T) {
+	t.Parallel()
+	bad := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.Grid == 1 && (id.N == 1 || id.N == 3) && id.Attempt == 0 || id.Grid == 2 && id.N == 0 {
+			return adaptertest.Play{Keyword: "FAILED", Data: "bad luck"}
+		}
+		return adaptertest.Play{}
+	}
+	file := func(w *world, id jjm.GridID) wire.Submit {
+		return wire.Submit{Name: "a.json", Text: w.proof(id, "a.json").Recovery, BaseDir: w.dir}
+	}
+	accept := func(id jjm.GridID) func(*testing.T, *world, wire.Submit) {
+		return func(t *testing.T, w *world, s wire.Submit) {
+			t.Helper()
+			if got, err := w.engine.Submit(t.Context(), alice, s); err != nil || got.ID != 3 {
+				t.Errorf("the first one: %+v, %v", got, err)
+			}
+			w.final(time.Hour, 3)
+		}
+	}
+	tests := map[string]struct {
+		first  jjm.GridID // the grid job whose missing work is done first
+		then   jjm.GridID // the grid job whose missing work is refused then
+		before func(*testing.T, *world, wire.Submit)
+		want   string
+	}{
+		"the grid job, then its recovery": {1, 2, accept(1), "grid job 3 recovers grid job 1 too"},
+		"the recovery, then the grid job": {2, 1, accept(2), "grid job 1 has 2 recoveries by now"},
+		"reopened, then its recovery": {1, 2, func(t *testing.T, w *world, _ wire.Submit) {
+			w.resubmit(false, "1")
+			w.over(time.Hour, 1)
+		}, "grid job 1, which it recovers, was reopened"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, options{play: bad}, func(t *testing.T, w *world) {
+				w.final(time.Hour, w.submit(alice, mc(4)))
+				got, err := w.engine.Submit(t.Context(), alice, file(w, 1))
+				w.must(err)
+				w.final(time.Hour, got.ID)
+				first, then := file(w, tt.first), file(w, tt.then)
+				tt.before(t, w, first)
+				_, err = w.engine.Submit(t.Context(), alice, then)
+				if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), tt.want) ||
+					!strings.Contains(err.Error(), "jjm verify 1 --recovery FILE") {
+					t.Errorf("the second one: %v", err)
+				}
+				_, err = w.engine.Verify(t.Context(), alice, 2, "b.json")
+				if tt.then == 2 && (jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), tt.want)) {
+					t.Errorf("a new file of the recovery: %v", err)
+				}
+				for id := range jjm.GridID(2) {
+					if v := w.proof(id+1, ""); v.Overlap+v.Doubled > 0 || id == 0 && !v.Whole() {
+						t.Errorf("%+v", v)
+					}
+				}
+			})
+		})
+	}
+}
+
 // unluckyTwice plays attempts: the first attempts of local jobs 0 and 1 fail, and so does the second attempt of local
 // job 1.
 func unluckyTwice(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -489,8 +555,8 @@ func unluckyTwice(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{}
 }
 
-// A request that became impossible is refused when it is to be carried out: the grid job stays
-// over, its rows go back to the history, and the journal says why.
+// A resubmission is accepted, and becomes impossible before the daemon carries it out. It is then refused: the grid job
+// stays over, its rows are moved back to the history, and the journal has the reason.
 func TestResubmit_ThatBecameImpossibleIsRefused(t *testing.T) {
 	t.Parallel()
 	c := &crasher{point: "request.after-commit", nth: 1}
@@ -545,7 +611,7 @@ func resubmitWith(key string, asked *jjm.Resources) func(*stage) error {
 	return func(s *stage) error {
 		how := wire.ResubmitHow{Resources: asked}
 		got := s.engine.Resubmit(context.Background(), alice, []jjm.Ref{all(s.ids[key])}, how)[0]
-		if got.Error != nil && got.Error.Kind == jjm.Conflict { // it was stored before the engine died
+		if got.Error != nil && got.Error.Kind == jjm.Conflict { // the request was stored before the engine died
 			return nil
 		}
 		return got.Error.Err()
@@ -556,18 +622,18 @@ func resubmitWith(key string, asked *jjm.Resources) func(*stage) error {
 func retractAfterTheEnd(key, output string) func(*stage) error {
 	return func(s *stage) error {
 		_, err := s.retractOver(s.ids[key], fmt.Sprintf(output, s.ids[key]))
-		if jjm.KindOf(err) == jjm.Conflict { // it was stored before the engine died
+		if jjm.KindOf(err) == jjm.Conflict { // the request was stored before the engine died
 			return nil
 		}
 		return err
 	}
 }
 
-// nothing is an action that does nothing. In a scenario, time passes for the engine until this action is due.
+// nothing is an action that does nothing. A scenario continues at least until the time of its last action.
 func nothing(*stage) error { return nil }
 
-// requestedBefore stores a request about a grid job that is over while no daemon runs, so that the request is not
-// checked before the daemon carries it out.
+// requestedBefore returns an action that stores a request to reopen a grid job while no daemon runs. The request is
+// therefore not checked before the daemon carries it out.
 func requestedBefore(key, request string) func(*stage) error {
 	return func(s *stage) error {
 		s.shut()

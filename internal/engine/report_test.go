@@ -8,7 +8,8 @@ import (
 	text "jjm/internal/api/plain"
 )
 
-// The daemon dies when the tar is made, and makes the tar again much later.
+// The daemon dies when it has written the tar, and writes the tar again an hour later. The report in the tar must have
+// the stored end of the grid job, not the later time.
 func TestCollect_AfterACrashTheReportInTheTarHasTheStoredEnd(t *testing.T) {
 	t.Parallel()
 	c := &crasher{point: "collect.tarred", nth: 1, downtime: time.Hour}

@@ -24,7 +24,7 @@ func failsWithout(memory int64, locals ...int32) func(jjm.AttemptID, adaptertest
 	}
 }
 
-// requests records the requests to the batch system.
+// requests records the resources that attempts request from the batch system.
 type requests struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -57,7 +57,7 @@ func (r *requests) want(id jjm.GridID, n, attempt int32, want jjm.Request) {
 	}
 }
 
-// with asks for local jobs to run again with other resources.
+// with resubmits local jobs as alice with other resources.
 func (w *world) with(asked jjm.Resources, dry bool, refs ...string) wire.Resubmitted {
 	w.t.Helper()
 	var parsed []jjm.Ref
@@ -70,7 +70,7 @@ func (w *world) with(asked jjm.Resources, dry bool, refs ...string) wire.Resubmi
 	return w.engine.Resubmit(context.Background(), alice, parsed, how)[0]
 }
 
-// askedFor returns the resources that resubmissions request for a local job, as people see them.
+// askedFor returns the resources that resubmissions set for a local job, as people see them.
 func (w *world) askedFor(id jjm.GridID, n int32) *jjm.Resources {
 	w.t.Helper()
 	ref := jjm.Ref{Grid: id, Locals: true, First: n, Last: n}
@@ -80,7 +80,7 @@ func (w *world) askedFor(id jjm.GridID, n int32) *jjm.Resources {
 	return all[0].Detail.Asked
 }
 
-// askedOnly requires that only the given local jobs of a grid job request the memory that a resubmission asked for.
+// askedOnly requires that exactly the given local jobs of a grid job have the memory that a resubmission set.
 func (s *stage) askedOnly(key string, locals ...int32) {
 	s.t.Helper()
 	for _, l := range s.locals(s.ids[key]) {

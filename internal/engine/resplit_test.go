@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// resplit asks for local jobs to be cut again.
+// resplit requests that the work of failed local jobs is split into smaller parts.
 func (w *world) resplit(by wire.Caller, how wire.ResplitHow, refs ...string) wire.Resplit {
 	w.t.Helper()
 	var parsed []jjm.Ref
@@ -26,7 +26,8 @@ func (w *world) resplit(by wire.Caller, how wire.ResplitHow, refs ...string) wir
 	return w.engine.Resplit(context.Background(), by, parsed, how)[0]
 }
 
-// ranged is a job file over n files of 100 events, cut into parts of 50 events, whose application reports its end.
+// ranged returns a job file over n files of 100 events each, split into parts of 50 events. The application reports its
+// end in a log file (GLF).
 func ranged(n int) string {
 	return fileJob("result = \"glf\"\n", "name = \"raw\"\n"+inline(n)+byEvents)
 }
@@ -106,6 +107,34 @@ func TestResplit_JoinsAGridJobThatGoesOn(t *testing.T) {
 	})
 }
 
+// A killed local job is cut again if the request names it. The id of its grid job means failed local jobs only.
+func TestResplit_CutsAKilledLocalJobThatIsNamed(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{Life: 20 * time.Minute}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		id := w.submit(alice, ranged(2))
+		w.running(id, 4)
+		if got := w.kill(id.String() + ".1"); got.Error != nil {
+			t.Fatalf("%+v", got)
+		}
+		w.final(10*time.Hour, id)
+		if got := w.resplit(alice, wire.ResplitHow{}, id.String()); !got.NoChange || got.Error != nil {
+			t.Errorf("the grid job: %+v", got)
+		}
+		got := w.resplit(alice, wire.ResplitHow{}, id.String()+".1")
+		if got.Jobs != 1 || got.Parts != 2 || got.Generation != 2 || got.Error != nil {
+			t.Fatalf("%+v, %v", got, got.Error)
+		}
+		w.until(time.Hour, "over again", func() bool { return w.isOver(id) && w.status(id).Generation == 2 })
+		w.over(time.Hour, id)
+		w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 6, states: map[int32]jjm.State{1: jjm.Killed}})
+		if l := w.locals(id)[1]; l.Phase != jjm.GivenBack {
+			t.Errorf("%s/%s", l.State, l.Phase)
+		}
+		w.checkOnce(id)
+	})
+}
+
 // The new local jobs are cut again when they fail too.
 func TestResplit_CutsAgainAndAgain(t *testing.T) {
 	t.Parallel()
@@ -156,7 +185,8 @@ func TestResplit_SaysWhyItRefuses(t *testing.T) {
 	})
 }
 
-// After any sequence of resplits, also of local jobs that resplits made, each event has one owner at the end.
+// Failed local jobs are split again in any sequence, including local jobs that an earlier resplit made. At the end each
+// event has one owner.
 func TestProperty_EachEventIsDoneOnceAfterAnyResplits(t *testing.T) {
 	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -174,7 +204,7 @@ func TestProperty_EachEventIsDoneOnceAfterAnyResplits(t *testing.T) {
 				for i, size := range sizes {
 					got := w.resplit(alice, wire.ResplitHow{EventsPerJob: size}, id.String())
 					if got.Error != nil || got.NoChange {
-						continue // nothing failed, or the parts are no larger
+						continue // no local job failed, or the new parts would not be smaller
 					}
 					generation++
 					if restarts[i] {
@@ -192,8 +222,8 @@ func TestProperty_EachEventIsDoneOnceAfterAnyResplits(t *testing.T) {
 	})
 }
 
-// checkOwners requires that each of 100 events of each file has one owner, and that the proof agrees with the states of
-// the owners.
+// checkOwners requires that each of the 100 events of each file has one owner, and that the proof agrees with the
+// states of the owners.
 func (w *world) checkOwners(id jjm.GridID) {
 	w.t.Helper()
 	missing, covered := int64(0), int64(0)
@@ -211,19 +241,19 @@ func (w *world) checkOwners(id jjm.GridID) {
 	}
 }
 
-// resplitOf returns an action that asks to cut the failed local jobs of a grid job again.
+// resplitOf returns an action that requests to split the failed local jobs of a grid job again.
 func resplitOf(key string) func(*stage) error {
 	return func(s *stage) error {
 		got := s.engine.Resplit(context.Background(), alice, []jjm.Ref{all(s.ids[key])}, wire.ResplitHow{})[0]
-		if got.Error != nil && got.Error.Kind == jjm.Conflict { // it was stored before the engine died
+		if got.Error != nil && got.Error.Kind == jjm.Conflict { // the request was stored before the engine died
 			return nil
 		}
 		return got.Error.Err()
 	}
 }
 
-// resplitScenarios returns scenarios in which failed local jobs are cut again, after the end of the grid job and before
-// it.
+// resplitScenarios returns scenarios in which failed local jobs are split again: after the end of the grid job, and
+// before its end.
 func resplitScenarios() map[string]scenario {
 	once := func(s *stage) { s.checkOnce(s.ids["a"]) }
 	return map[string]scenario{

@@ -14,21 +14,20 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// retract declares outputs of alice's grid job lost.
+// retract declares outputs of alice's grid job lost. If the grid job is over, it is not reopened.
 func (w *world) retract(c wire.Caller, id jjm.GridID, dry bool, recovery string, outputs ...string) (wire.Retracted,
 	error) {
-	over := w.isOver(id) // an ended grid job stays closed: a new grid job makes the outputs again
+	over := w.isOver(id) // whether a new grid job, not this one, makes the outputs again
 	return w.engine.Retract(context.Background(), c, id,
 		wire.Retract{Outputs: outputs, Reason: "disk 7 is gone", DryRun: dry, Recovery: recovery, NewOutput: over})
 }
 
-// retractOver declares outputs of an ended grid job lost, and lets the grid job be reopened to make them again.
+// retractOver declares outputs of an ended grid job lost. The grid job is reopened to make the outputs again.
 func (w *world) retractOver(id jjm.GridID, outputs ...string) (wire.Retracted, error) {
 	return w.engine.Retract(context.Background(), alice, id, wire.Retract{Outputs: outputs, Reason: "disk 7 is gone"})
 }
 
-// While a grid job lives, lost outputs are made again by a new local job, and count
-// once.
+// While a grid job is live, a new local job makes a lost output again. The output counts once.
 func TestRetract_ALiveGridJobRedoesTheOutputs(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -64,7 +63,7 @@ func TestRetract_ALiveGridJobRedoesTheOutputs(t *testing.T) {
 			!slices.Equal(dry.Lost, []string{out}) {
 			t.Fatalf("a dry run: %+v, then %+v", dry, l)
 		}
-		got, err := w.retract(alice, id, false, "", "filetest.1/"+out) // as tar lists it
+		got, err := w.retract(alice, id, false, "", "filetest.1/"+out) // the name with its folder, as tar lists it
 		w.must(err)
 		if len(got.Locals) != 1 || got.Locals[0].Local != "1.0" || got.Locals[0].Next != "1.2" || got.Locals[0].Before {
 			t.Errorf("%+v", got)
@@ -102,7 +101,8 @@ func TestRetract_ALiveGridJobRedoesTheOutputs(t *testing.T) {
 	})
 }
 
-// After the grid job has ended, the work of the local jobs is missing, and a recovery does only this work.
+// Outputs are declared lost after the end of the grid job. The work of their local jobs is then missing, and a recovery
+// does only this work.
 func TestRetract_ARecoveryRedoesThoseOfAnEndedGridJob(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -11,15 +11,15 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// loss is an output that is declared lost at a time. reopen restarts the daemon after it.
+// loss is an output that is declared lost at a time. If reopen is set, the daemon is restarted afterwards.
 type loss struct {
 	at     time.Duration
 	n      int
 	reopen bool
 }
 
-// Outputs are retracted at any moment while a grid job processes and merges. At the end each file counts as processed
-// and merged exactly once.
+// Outputs are retracted at any time while a grid job processes and merges files. At the end each file counts as
+// processed and merged exactly once.
 func TestProperty_RetractedAtAnyMomentNothingIsLostOrDoubled(t *testing.T) {
 	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// always plays every attempt alike.
+// always returns a play that is the same for every attempt.
 func always(p adaptertest.Play) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return p }
 }
@@ -29,7 +29,7 @@ func TestRetry_LimitsOfGBSByClass(t *testing.T) {
 		"late, not asked for": {mc(1), adaptertest.Play{Keyword: "-", Exit: 1, Life: time.Hour}, jjm.Failed,
 			jjm.ByLimit, 2},
 		"never starts": {mc(1), adaptertest.Play{NoClaim: true, Exit: 1}, jjm.Failed, jjm.ByLimit, 21},
-		// The class of the failure comes from the log of the application, which has one entry.
+		// The failure is classified by the application's log, which has one entry.
 		"no result": {mc(1), adaptertest.Play{NoResult: true, Exit: 1, Life: 10 * time.Minute}, jjm.Failed,
 			jjm.ByLimit, 21},
 		"no memory": {mc(1), adaptertest.Play{State: jjm.BatchOOM, Life: time.Hour}, jjm.Failed, jjm.ByLimit,

@@ -21,12 +21,13 @@ func wrongInput() string {
 	return mc(3, fmt.Sprintf(`inputs = [{path = "cards", sha256 = "%x"}]`, sha256.Sum256([]byte("cards"))))
 }
 
-// spoilInput is an action that writes an input whose checksum differs from the checksum in wrongInput.
+// spoilInput is an action that writes the input of wrongInput with a wrong checksum.
 func spoilInput(s *stage) error {
 	return os.WriteFile(filepath.Join(s.dir, "cards"), []byte("other"), 0o600)
 }
 
-// submitBack returns an action that submits a job file with the given kind of rollback.
+// submitBack returns an action that submits a job file with a rollback: what jjm does with a grid job that cannot be
+// prepared or submitted.
 func submitBack(key, text string, back jjm.Rollback) func(*stage) error {
 	return func(s *stage) error {
 		got, err := s.engine.Submit(context.Background(), alice,
@@ -38,18 +39,18 @@ func submitBack(key, text string, back jjm.Rollback) func(*stage) error {
 	}
 }
 
-// submitKept returns an action that submits a kept grid job again.
+// submitKept returns an action that submits a grid job again that was kept by its rollback.
 func submitKept(key string) func(*stage) error {
 	return func(s *stage) error {
 		_, err := s.engine.Submit(context.Background(), alice, wire.Submit{Again: s.ids[key]})
-		if jjm.KindOf(err) == jjm.Conflict { // it was stored before the engine died
+		if jjm.KindOf(err) == jjm.Conflict { // the request was stored before the engine died
 			return nil
 		}
 		return err
 	}
 }
 
-// isKept waits until a grid job is kept, with the reason.
+// isKept waits until a grid job is kept: registered again, without local jobs, and with the reason.
 func (w *world) isKept(id jjm.GridID) {
 	w.t.Helper()
 	w.until(time.Hour, "the grid job is kept", func() bool {
@@ -58,7 +59,8 @@ func (w *world) isKept(id jjm.GridID) {
 	})
 }
 
-// Nothing is left of a grid job that cannot be prepared, and its request key is free again.
+// A grid job with the rollback "remove" cannot be prepared. It is removed completely, and its request key is free
+// again.
 func TestRollback_NothingIsLeft(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -86,7 +88,7 @@ func TestRollback_NothingIsLeft(t *testing.T) {
 	})
 }
 
-// Without a request the grid job ends as broken, with its tar.
+// A grid job without a rollback that cannot be prepared ends as broken, with its tar.
 func TestRollback_OnlyIfAskedFor(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -102,7 +104,8 @@ func TestRollback_OnlyIfAskedFor(t *testing.T) {
 	})
 }
 
-// A kept grid job waits, also for a new daemon, until its owner submits it again, removes it or kills it.
+// A grid job with the rollback "keep" cannot be prepared. It waits, also after a restart, until its owner submits it
+// again, removes it or kills it.
 func TestRollback_AKeptGridJobIsSubmittedAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -142,7 +145,7 @@ func TestRollback_AKeptGridJobIsSubmittedAgain(t *testing.T) {
 	})
 }
 
-// A cluster that is busy or whose answers are in doubt rolls nothing back.
+// If a cluster is busy, or its answers are in doubt, the rollback of a grid job is not used.
 func TestRollback_NotForABusyCluster(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -11,7 +11,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A rule of the site takes precedence over the rules that jjm ships, and its name is stored with the verdict.
+// Rules decide whether a failed attempt is repeated. A rule of the site takes precedence over the rules that jjm ships.
+// The name of the rule is stored with the decision.
 func TestRules_OfTheSiteDecideBeforeThoseOfJJM(t *testing.T) {
 	t.Parallel()
 	for _, site := range []bool{false, true} {

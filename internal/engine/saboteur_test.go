@@ -18,7 +18,7 @@ import (
 	"jjm/sandbox"
 )
 
-// script returns the play that world.play returns for the attempt of a job; the zero Play if world.play is not set.
+// script returns the play for the attempt of a simulated job, from world.play; the zero Play if world.play is nil.
 func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
 	if w.play == nil {
 		return adaptertest.Play{}
@@ -30,8 +30,8 @@ func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
 	return w.play(as.AttemptID(), job)
 }
 
-// holds returns a function that the simulation calls to decide whether it holds a job: the function finds the attempt
-// of the job and calls hold.
+// holds returns a function with which the simulated batch system decides whether it holds a job. The function finds the
+// job's attempt and calls hold.
 func (w *world) holds(hold func(id jjm.AttemptID, held int) (code, text string)) func(adaptertest.SimJob, int) (code,
 	text string) {
 	return func(job adaptertest.SimJob, held int) (code, text string) {
@@ -52,8 +52,8 @@ func (w *world) areaOf(job adaptertest.SimJob) *sandbox.Area {
 	return w.area(jjm.Owner{User: user})
 }
 
-// fileClock plays the wrappers of the simulated jobs. It sets the time stamp of the folder of results by the bubble's
-// clock, as if the file server used this clock: the time at which a result was put there.
+// fileClock plays the wrappers of simulated jobs. When a wrapper puts a result into a folder, fileClock sets the
+// folder's time stamp by the bubble's clock, as if the file server used this clock.
 type fileClock struct {
 	w    *world
 	bare bool
@@ -138,7 +138,7 @@ func (c *crasher) isDead() bool {
 	return c.dead
 }
 
-// faulty is the simulation with faults that only an adapter can have.
+// faulty is a simulated cluster, with faults that an adapter, not a batch system, can have.
 type faulty struct {
 	*adaptertest.Sim
 	mu sync.Mutex

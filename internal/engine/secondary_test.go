@@ -19,7 +19,7 @@ func withPileup(n int, more string) string {
 		"[split]\nby = \"JEDI\"\nparams = {task = {rule = \"NF=2\"}}\n")
 }
 
-// pileup adds files to the secondary dataset.
+// pileup adds n files, numbered from first, to the dataset pileup.
 func (w *world) pileup(first, n int) {
 	w.t.Helper()
 	var files []jjm.File
@@ -59,8 +59,8 @@ func TestSecondary_WaitsForAnOpenDataset(t *testing.T) {
 	})
 }
 
-// If the secondary dataset is closed with too few files, the grid job ends and names what is missing. With
-// allow_incomplete it uses the existing files.
+// The secondary dataset is closed with too few files. The grid job then ends, and its message names the missing files.
+// With allow_incomplete the grid job uses the files that exist.
 func TestSecondary_AClosedDatasetWithTooFewFilesIsRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -112,7 +112,8 @@ func TestSecondary_GeneratedEventsHaveFiles(t *testing.T) {
 	})
 }
 
-// The cut waits for an open secondary dataset with too few files, also after a restart.
+// An open secondary dataset has too few files. No further local jobs are made until it has enough files, also after a
+// restart.
 func TestSecondary_GeneratedEventsWaitForAnOpenDataset(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

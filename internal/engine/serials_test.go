@@ -14,7 +14,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// numbers are output templates: one for the output of the simulated application, one for a log.
+// numbers are two output templates, whose file names contain the serial number of the local job: one for the output of
+// the simulated application, one for a log.
 const numbers = `
 [[output_templates]]
 name = "EVNT.${SN}.dat"
@@ -55,8 +56,8 @@ func (w *world) inTar(id jjm.GridID, text string) (names []string) {
 	return names
 }
 
-// verifyNumbers checks the serial numbers of a grid job with the templates [numbers]: they are dense and ascending,
-// each occurs once, and all file names that jjm passes on contain them.
+// verifyNumbers checks the serial numbers of a grid job with the output templates numbers: they are dense and
+// ascending, each occurs once, and all file names that jjm passes on contain them.
 func (w *world) verifyNumbers(id jjm.GridID) {
 	w.t.Helper()
 	want, logs := []string{}, []string{}
@@ -94,8 +95,8 @@ func (w *world) scriptOf(id jjm.GridID, n int32) string {
 	return string(text)
 }
 
-// Outputs have the names of their templates in the tar and in the dataset. A successor has the
-// next number, a retry the same.
+// Outputs have the names of their templates in the tar and in the dataset. A successor of a local job has the next
+// serial number; a retry has the same number.
 func TestSerials_OutputsAreCollectedUnderTheirNames(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
@@ -117,8 +118,8 @@ func TestSerials_OutputsAreCollectedUnderTheirNames(t *testing.T) {
 	})
 }
 
-// If there are fewer numbers than local jobs, the submission is refused, provided that the number of local jobs is
-// known.
+// If max_serial allows fewer serial numbers than there are local jobs, the submission is refused, provided that the
+// number of local jobs is known.
 func TestSerials_TooFewNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -135,7 +136,7 @@ func TestSerials_TooFewNumbersAreRefused(t *testing.T) {
 	})
 }
 
-// If more files arrive than there are numbers, local jobs are made as long as numbers are left. Then the grid job ends,
+// More files arrive than there are serial numbers. Local jobs are made while numbers are left; then the grid job ends,
 // and its message has the reason.
 func TestSerials_AfterTheLargestIsAnError(t *testing.T) {
 	t.Parallel()
@@ -153,7 +154,7 @@ func TestSerials_AfterTheLargestIsAnError(t *testing.T) {
 	})
 }
 
-// A local job gets no successor if no number is left, and its message has the reason.
+// A failed local job gets no successor if no serial number is left, and its message has the reason.
 func TestSerials_NoSuccessorWithoutANumber(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: failsOnce, config: atOnce}, func(t *testing.T, w *world) {
@@ -217,7 +218,7 @@ func TestSerials_ASequenceNeedsNoFiles(t *testing.T) {
 	})
 }
 
-// The next local job takes the seed of a local job that failed permanently.
+// A local job failed permanently. The next local job takes its random seed.
 func TestSerials_TheSeedOfAFailedLocalJobIsFree(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -282,7 +283,7 @@ func TestSerials_MergedFilesHaveNamesToo(t *testing.T) {
 	})
 }
 
-// Outputs are retracted by their names, and the datasets that contain them show them as lost.
+// Outputs are retracted by the names of their templates. The datasets that contain these outputs show them as lost.
 func TestSerials_ALostOutputIsNamed(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

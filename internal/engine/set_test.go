@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// set sets local jobs as alice.
+// set changes local jobs as alice: their resources, cluster or priority.
 func (w *world) set(how wire.SetHow, refs ...string) wire.Changed {
 	w.t.Helper()
 	var parsed []jjm.Ref
@@ -25,7 +25,7 @@ func (w *world) set(how wire.SetHow, refs ...string) wire.Changed {
 	return w.engine.Set(context.Background(), alice, parsed, how)[0]
 }
 
-// memory returns a request for an amount of memory.
+// memory returns a change to an amount of memory.
 func memory(mb int64) wire.SetHow { return wire.SetHow{Resources: &jjm.Resources{MemoryMB: mb}} }
 
 // living returns a play in which each attempt runs for d.
@@ -33,8 +33,8 @@ func living(d time.Duration) func(jjm.AttemptID, adaptertest.SimJob) adaptertest
 	return func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: d} }
 }
 
-// setScenario returns a scenario that sets the resources of local jobs that wait for their first submission, those of
-// local jobs 5 to 7 twice. Local jobs 5 to 7 fail unless they request the memory that was set last.
+// setScenario returns a scenario that sets the memory of local jobs that wait for their first submission; it sets the
+// memory of local jobs 5 to 7 twice. These fail unless they request the memory that was set last.
 func setScenario() scenario {
 	set := func(how wire.SetHow, rest string) func(*stage) error {
 		return func(s *stage) error { return s.set(how, s.ids["a"].String()+rest).Error.Err() }
@@ -60,7 +60,7 @@ func setScenario() scenario {
 	}
 }
 
-// Local jobs that wait get other resources; local jobs in the batch system, or that are over, stay as they are.
+// Local jobs that wait get the resources that are set. Local jobs that are in the batch system or over do not change.
 func TestSet_WaitingLocalJobs(t *testing.T) {
 	t.Parallel()
 	seen := requests{t: t}
@@ -106,8 +106,8 @@ func TestSet_WaitingLocalJobs(t *testing.T) {
 	})
 }
 
-// Setting a grid job also sets its local jobs still to be made. A later setting replaces only the values that it
-// contains.
+// A change of a whole grid job also concerns the local jobs that are made later. A later change replaces only the
+// values that it contains.
 func TestSet_LocalJobsStillToBeMade(t *testing.T) {
 	t.Parallel()
 	seen := requests{t: t}
@@ -148,7 +148,7 @@ func TestSet_LocalJobsStillToBeMade(t *testing.T) {
 	})
 }
 
-// Local jobs that merge get the values that were set before these local jobs were made.
+// Local jobs that merge outputs get the values that were set for the grid job before they were made.
 func TestSet_LocalJobsThatMerge(t *testing.T) {
 	t.Parallel()
 	seen := requests{t: t}
@@ -176,7 +176,7 @@ func TestSet_LocalJobsThatMerge(t *testing.T) {
 	})
 }
 
-// A bulk that is being formed is dropped if a member is set to another cluster meanwhile.
+// While a bulk is being formed, one of its local jobs is set to another cluster. The bulk is dropped.
 func TestSet_WhileABulkIsFormed(t *testing.T) {
 	t.Parallel()
 	c := &crasher{}
@@ -205,7 +205,7 @@ func TestSet_WhileABulkIsFormed(t *testing.T) {
 	})
 }
 
-// Local jobs of a greater priority are submitted first.
+// Waiting local jobs with a higher priority are submitted first.
 func TestSet_PriorityOrdersWaitingLocalJobs(t *testing.T) {
 	t.Parallel()
 	limited := func(c *engineConfig) { c.MaxPending = 1 }

@@ -19,7 +19,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// The settings for wrappers are in the file that the wrappers of each grid job read.
+// The engine writes the settings for wrappers into a file of each grid job. The test reads this file.
 func TestSetting_WhatWrappersAreHanded(t *testing.T) {
 	t.Parallel()
 	o := options{config: with(func(c *engine.Config) {
@@ -37,7 +37,7 @@ func TestSetting_WhatWrappersAreHanded(t *testing.T) {
 	})
 }
 
-// The CPU seconds of a local job determine its number of events.
+// The settings recommended_cpu and max_cpu determine how many events a local job gets.
 func TestSetting_CPUSecondsSizeLocalJobs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -58,7 +58,7 @@ func TestSetting_CPUSecondsSizeLocalJobs(t *testing.T) {
 	}
 }
 
-// The site's limits of retries apply if a job file has none.
+// If a job file has no limits of retries, the limits of the site apply.
 func TestSetting_RetryLimits(t *testing.T) {
 	t.Parallel()
 	n := func(i int) *int { return &i }
@@ -70,7 +70,7 @@ func TestSetting_RetryLimits(t *testing.T) {
 		play     adaptertest.Play
 		attempts int
 	}{
-		"max_time_early_fails":     {jjm.Limits{EarlyMinutes: n(2)}, early, 2}, // then it counts as late
+		"max_time_early_fails":     {jjm.Limits{EarlyMinutes: n(2)}, early, 2}, // so a failure after 3 minutes counts as late
 		"max_retry_early":          {jjm.Limits{Early: n(3)}, early, 4},
 		"max_retry_late_handled":   {jjm.Limits{LateHandled: n(3)}, asked, 4},
 		"max_retry_late_unhandled": {jjm.Limits{LateUnhandled: n(3)}, late, 4},
@@ -91,7 +91,7 @@ func TestSetting_RetryLimits(t *testing.T) {
 	}
 }
 
-// workers is how many grid jobs are prepared at the same time.
+// The setting workers limits how many grid jobs are prepared at the same time.
 func TestSetting_Workers(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 3} {
@@ -120,7 +120,7 @@ func TestSetting_Workers(t *testing.T) {
 	}
 }
 
-// publish_every is the least time between two writes of a record.
+// The setting publish_every is the shortest time between two writes of a record.
 func TestSetting_PublishEvery(t *testing.T) {
 	t.Parallel()
 	for every, published := range map[time.Duration]bool{time.Second: true, time.Hour: false} {

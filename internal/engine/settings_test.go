@@ -14,11 +14,11 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// with returns its argument unchanged. A call of with marks, in the source of a test, a function that changes one
-// setting of the engine.
+// with returns its argument unchanged. A call of with in the source of a test marks a function that changes one setting
+// of the engine.
 func with(set func(*engine.Config)) func(*engine.Config) { return set }
 
-// running_first chooses between two rules of Ganga's master status.
+// The setting running_first chooses between two rules for the master status of Ganga.
 func TestSetting_RunningFirst(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[bool]string{false: "submitted", true: "running"} {
@@ -35,7 +35,7 @@ func TestSetting_RunningFirst(t *testing.T) {
 	}
 }
 
-// max_tar_bytes limits the size of the tar: files that do not fit are left out, and the tar has the reason.
+// The setting max_tar_bytes limits the size of the tar: files that do not fit are left out, and the tar has the reason.
 func TestSetting_MaxTarBytes(t *testing.T) {
 	t.Parallel()
 	sizes := map[int64]int64{}
@@ -63,7 +63,7 @@ func TestSetting_MaxTarBytes(t *testing.T) {
 	}
 }
 
-// max_input_files limits the number of files in a folder that is an input.
+// The setting max_input_files limits the number of files in a folder that is an input.
 func TestSetting_MaxInputFiles(t *testing.T) {
 	t.Parallel()
 	for most, accepted := range map[int64]bool{2: false, 20: true} {
@@ -86,7 +86,7 @@ func TestSetting_MaxInputFiles(t *testing.T) {
 	}
 }
 
-// unknown_warn is how long a cluster may stay silent before jjm warns.
+// The setting unknown_warn is the time for which a cluster may not answer before jjm warns.
 func TestSetting_UnknownWarn(t *testing.T) {
 	t.Parallel()
 	for limit, warned := range map[time.Duration]bool{time.Minute: true, time.Hour: false} {
@@ -104,7 +104,7 @@ func TestSetting_UnknownWarn(t *testing.T) {
 	}
 }
 
-// poll_max is the longest interval between listings of a slow cluster.
+// The setting poll_max is the longest time between two listings of a slow cluster.
 func TestSetting_PollMax(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[time.Duration]time.Duration{30 * time.Second: 30 * time.Second,

@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// lastingSetting is a setting that is a time or limits a time. The function see takes less than between with the short
-// value, and more with the long value.
+// lastingSetting tests a setting that is a time or that limits a time. With the short value of the setting, the
+// function see takes less than between; with the long value it takes more.
 type lastingSetting struct {
 	set         func(c *engineConfig, d time.Duration)
 	short, long time.Duration
@@ -22,7 +22,7 @@ type lastingSetting struct {
 	see         func(w *world)
 }
 
-// over waits for the end of a plain grid job with one local job.
+// over waits for the end of a script grid job with one local job.
 func over(w *world) { w.final(100*time.Hour, w.submit(alice, plain(1))) }
 
 // vanished makes the batch system forget a running local job without a heartbeat, and waits until the local job counts
@@ -34,12 +34,12 @@ func vanished(w *world) {
 	w.until(100*time.Hour, "lost", func() bool { return w.lookup(id).Counts.Running == 0 })
 }
 
-// quickAbsence makes missing jobs count as lost soon.
+// quickAbsence sets short times after which missing jobs count as lost.
 func quickAbsence(c *engineConfig) {
 	c.Poll, c.AbsentListings, c.AbsentFor, c.HeartbeatStale = minutes(1), 3, minutes(1), minutes(1)
 }
 
-// lastings returns the settings of the engine that are tried by how long something takes.
+// lastings returns the settings of the engine that are tested by the time that something takes.
 func lastings() map[string]lastingSetting {
 	long := adaptertest.SimConfig{Life: 50 * time.Hour}
 	held := func(jjm.AttemptID, int) (string, string) { return "9/9", "out of luck" }
@@ -72,7 +72,7 @@ func lastings() map[string]lastingSetting {
 			short: time.Minute, long: 3 * time.Hour, between: time.Hour, o: options{sim: long}, see: func(w *world) {
 				id := w.submit(alice, plain(1))
 				w.running(id, 1)
-				w.beat(id)() // one heartbeat
+				w.beat(id)() // sends one heartbeat
 				w.sim.Vanish(w.refs(id, 0)...)
 				w.until(100*time.Hour, "lost", func() bool { return w.lookup(id).Counts.Running == 0 })
 			}},
@@ -173,7 +173,7 @@ func (d *deadlines) List(ctx context.Context, o jjm.Owner, since time.Time) (ada
 	return d.faulty.List(ctx, o, since)
 }
 
-// The deadline of a command is the cluster's own setting, or if it has none, the setting of the site.
+// The deadline of one command is the cluster's own setting; if it has none, the site's setting.
 func TestSetting_CommandIsTheDeadlineOfOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ site, own, want time.Duration }{
@@ -194,7 +194,7 @@ func TestSetting_CommandIsTheDeadlineOfOne(t *testing.T) {
 			w.final(time.Hour, w.submit(alice, plain(1)))
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			if len(d.seen) == 0 || d.seen[0] != 3*c.want { // a call waits for its turn and may be repeated
+			if len(d.seen) == 0 || d.seen[0] != 3*c.want { // three times: waiting and repeating included
 				t.Errorf("command = %v, of the cluster %v: deadlines of %v", c.site, c.own, d.seen)
 			}
 		})

@@ -50,8 +50,8 @@ func (u *slowUsers) OpenTree(_ jjm.Owner, path string, most tree.Most) (*tree.So
 
 func (u *slowUsers) Runner(jjm.Owner) run.Runner { return nil }
 
-// wait delays only operations on paths of jobs. Below bin the engine installs its wrapper while it holds a mutex, and a
-// bubble's time stands still meanwhile.
+// wait delays operations on the paths of jobs only. Operations in the folder bin are not delayed, because the engine
+// installs its wrapper there while it holds a mutex, and a bubble's time stands still meanwhile.
 func (u *slowUsers) wait(name string) {
 	if strings.HasPrefix(name, "bulks/") || strings.HasPrefix(name, "jobs/") {
 		time.Sleep(time.Duration(u.act.Load()))
@@ -103,7 +103,7 @@ func TestSlow_ASlowAccountDelaysNoOther(t *testing.T) {
 		first := w.submit(bob, mc(3))
 		w.final(time.Hour, first)
 		alone := w.took(first)
-		for range 12 { // so that bulks of this account stay open
+		for range 12 { // so that bulks of the slow account stay open
 			w.submit(mallory, mc(3))
 		}
 		w.pass(30 * time.Second)
@@ -127,7 +127,7 @@ func TestSlow_ASlowAccountDelaysNoOther(t *testing.T) {
 	})
 }
 
-// took is how long a grid job that is over took, by the engine's clock.
+// took returns the time from the acceptance to the end of a grid job, by the engine's clock.
 func (w *world) took(id jjm.GridID) time.Duration {
 	w.t.Helper()
 	job, err := w.store.Grid(w.t.Context(), id)

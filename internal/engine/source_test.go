@@ -21,8 +21,8 @@ import (
 	"jjm/internal/work/catalogue"
 )
 
-// Commands are real children, which stop the fake time of a bubble: these tests
-// run in real time, on a simulated cluster whose jobs take milliseconds.
+// Tests that run real programs use inTime (below) and run in real time, because a real child process stops the fake
+// time of a bubble. The jobs of their simulated cluster take milliseconds.
 
 func TestSource_AListIsAnInputOfTheJob(t *testing.T) {
 	t.Parallel()
@@ -176,10 +176,10 @@ func (w *world) writeList(name string, n int) {
 	w.must(errors.Join(out.Flush(), f.Close()))
 }
 
-// If a list has more files than a dataset may have, none is added and the error says so. The list is never completely
+// A list has more files than a dataset may have. No file is added, and the error says so. The list is never completely
 // in memory.
 func TestSource_AListWithTooManyFilesAddsNone(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as in the daemon
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // the daemon uses this value
 	const most, lines = 100_000, 400_000
 	inWorld(t, options{config: func(c *engineConfig) { c.MaxFiles = most }}, func(t *testing.T, w *world) {
 		w.writeList("list.jsonl", lines)
@@ -204,8 +204,8 @@ func TestSource_AListWithTooManyFilesAddsNone(t *testing.T) {
 	})
 }
 
-// A daemon that stops or dies in the middle of a long list continues with it after the restart.
-// Each file is added and processed once.
+// The daemon stops or dies while it reads a long list. The next daemon continues with the list. Each file is added and
+// processed once.
 func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
 	t.Parallel()
 	const lines, chunk = 2300, 500 // five transactions
@@ -224,7 +224,7 @@ func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
 		crash.on = func(point string) {
 			if point == "dataset-add.after-commit" {
 				if adds++; adds == 3 {
-					w.stop() // while the grid job is being prepared
+					w.stop() // the daemon stops while it prepares the grid job
 					close(stopped)
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A listing may show that a local job runs before jjm knows that it was submitted: the reply was lost, or comes late on
-// a busy machine. The grid job is then running immediately, not only after its first local job has ended.
+// A listing may show that a local job runs before jjm knows that the job was submitted, because the reply was lost or
+// comes late. The grid job is then shown as running immediately, not only after its first local job has ended.
 func TestStatus_IsRunningIfAListingIsTheFirstNews(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Settle: time.Minute, Life: 10 * time.Hour}

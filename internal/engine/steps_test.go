@@ -13,7 +13,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// steps returns the steps of a grid job. It requires that status, list and an up-to-date record show the same steps.
+// steps returns the steps of a grid job (processing, merging) with their counts. It requires that the status, the list
+// and an up-to-date record show the same steps.
 func (w *world) steps(id jjm.GridID) []wire.Step {
 	w.t.Helper()
 	st := w.status(id)
@@ -52,7 +53,7 @@ func TestSteps_AreShownSeparately(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 0 {
-			return adaptertest.Play{Keyword: "-", Exit: 3} // the work is done again by a successor
+			return adaptertest.Play{Keyword: "-", Exit: 3} // a successor does the work again
 		}
 		return adaptertest.Play{}
 	}

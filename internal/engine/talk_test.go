@@ -67,7 +67,7 @@ func (w *world) locals(id jjm.GridID) []jjm.LocalJob {
 		[]jjm.Ref{{Grid: id, Locals: true, Last: -1}})
 	w.must(err)
 	w.must(s[0].Lookup.Error.Err())
-	w.why(id) // at every call, each unfinished local job has one cause
+	w.why(id) // fails the test unless each unfinished local job has exactly one cause
 	return s[0].Locals
 }
 
@@ -87,7 +87,7 @@ func (w *world) until(limit time.Duration, what string, cond func() bool) {
 	}
 }
 
-// pass lets time pass.
+// pass lets a time pass on the bubble's clock.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -124,7 +124,7 @@ func (w *world) allFinal(ids []jjm.GridID) bool {
 	return true
 }
 
-// archived reports whether nothing of the grid jobs is live.
+// archived reports whether none of the grid jobs is live any longer.
 func (w *world) archived(ids ...jjm.GridID) bool {
 	w.t.Helper()
 	live, err := w.store.Live(context.Background())
@@ -139,7 +139,7 @@ func (w *world) archived(ids ...jjm.GridID) bool {
 	return true
 }
 
-// describe returns everything about a grid job, for a failed test.
+// describe returns the status and the end of the log of a grid job, for the message of a failed test.
 func (w *world) describe(id jjm.GridID) string {
 	l := w.lookup(id)
 	s := fmt.Sprintf("grid job %s: %s, GRAM %d, %+v %s", id, l.Status, l.GRAM, l.Counts, l.Message)
@@ -164,7 +164,7 @@ func (w *world) tarBytes(id jjm.GridID) []byte {
 	return b
 }
 
-// engineConfig and callerOf are short names.
+// engineConfig and callerOf are short names for often used types.
 type (
 	engineConfig = engine.Config
 	callerOf     = wire.Caller

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// If an account may have fewer jobs than a bulk has, the jobs within the limit run, and the others wait with the batch
-// system's message. Every job ends once.
+// A batch system accepts only some jobs of an account. Bulks become smaller until they fit, the accepted jobs run, and
+// the others wait with the batch system's message. Every job ends once.
 func TestTooMany_BulksShrinkUntilTheyFit(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]int{"ten": 10, "two": 2, "one": 1} {
@@ -35,8 +35,7 @@ func TestTooMany_BulksShrinkUntilTheyFit(t *testing.T) {
 	}
 }
 
-// Other jobs of the group take the places for a while. When the limit has passed, bulks become
-// large again.
+// A batch system accepts only two jobs for a while. When the limit is gone, bulks become large again.
 func TestTooMany_ALimitThatPassesIsForgotten(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 2, Life: time.Hour}
@@ -50,7 +49,7 @@ func TestTooMany_ALimitThatPassesIsForgotten(t *testing.T) {
 	})
 }
 
-// The limit of one owner does not stop the submissions of other owners.
+// A limit on the jobs of one owner does not stop the submissions of other owners.
 func TestTooMany_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 5, Life: time.Hour}
@@ -66,8 +65,8 @@ func TestTooMany_OthersGoOn(t *testing.T) {
 	})
 }
 
-// If the batch system takes only smaller bulks from now on, a bulk that is submitted again is broken up. This limits
-// the size of a bulk, not how many jobs the account may have.
+// The batch system accepts only smaller bulks from now on. A bulk that is submitted again is broken up. The limit
+// applies to the size of a bulk, not to the number of jobs that the account may have.
 func TestTooMany_ASmallerLimitOfABulkIsNoLimitOfTheAccount(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Settle: time.Minute, Life: 10 * time.Hour}
@@ -86,7 +85,8 @@ func TestTooMany_ASmallerLimitOfABulkIsNoLimitOfTheAccount(t *testing.T) {
 	})
 }
 
-// Administrators and the account itself see the limit that refusals revealed, until jjm forgets it.
+// The engine learns from refusals how many jobs an account may have. Administrators and the account itself see this
+// limit, until jjm forgets it.
 func TestTooMany_ClustersTellTheLearntLimit(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 10, Life: 10 * time.Hour}
@@ -138,7 +138,7 @@ func TestTooMany_TheLimitOfTheCommonAccountIsToldToAll(t *testing.T) {
 	})
 }
 
-// Refusals use up no retry.
+// A submission that is refused because of a limit on the number of jobs does not use up a retry.
 func TestTooMany_RefusalsCountAgainstNobody(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 1, Life: time.Minute}
@@ -154,7 +154,8 @@ func TestTooMany_RefusalsCountAgainstNobody(t *testing.T) {
 	})
 }
 
-// If the only waiting local job is cancelled, other grid jobs of the account can be submitted again.
+// An account has reached its limit of jobs, and one local job waits. If this local job is cancelled, other grid jobs of
+// the account can be submitted again.
 func TestTooMany_ACancelOfTheOneThatWaitsFreesTheAccount(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 3, Life: time.Hour}
@@ -173,7 +174,8 @@ func TestTooMany_ACancelOfTheOneThatWaitsFreesTheAccount(t *testing.T) {
 	})
 }
 
-// A refusal in words that the adapter does not know is tried again for a day, whatever it means.
+// The batch system refuses a submission with a text that the adapter does not know. The submission is repeated for a
+// day; then it fails.
 func TestUnexplained_IsTriedAgainForADay(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -193,7 +195,8 @@ func TestUnexplained_IsTriedAgainForADay(t *testing.T) {
 	})
 }
 
-// If a refusal in unknown words ends within a day, it costs no attempt.
+// The batch system refuses submissions with a text that the adapter does not know, and stops this within a day. The
+// local jobs then run in their first attempts.
 func TestUnexplained_PassesWithoutATrace(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// while stops the engine, executes a statement on the store, and starts the engine again.
+// while stops the engine, executes an SQL statement on the store, and starts the engine again.
 func (w *world) while(statement string) {
 	w.t.Helper()
 	w.shut()
@@ -28,7 +28,7 @@ func (w *world) while(statement string) {
 	w.open()
 }
 
-// longFirst lets the jobs of the first grid job run for an hour, and all others end quickly.
+// longFirst is a play in which the local jobs of grid job 1 run for an hour, and all others end quickly.
 func longFirst(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.Grid == 1 {
 		return adaptertest.Play{Life: time.Hour}
@@ -36,7 +36,7 @@ func longFirst(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{}
 }
 
-// whyOf returns the answer of why about a grid job.
+// whyOf returns the causes for which the local jobs of a grid job are not done, as alice sees them.
 func (w *world) whyOf(id jjm.GridID) wire.Why {
 	w.t.Helper()
 	all, err := w.engine.Why(context.Background(), alice, []jjm.Ref{{Grid: id}})
@@ -70,8 +70,8 @@ func TestDatasets_AnOutputDatasetIsNotClosedWhileItIsFilled(t *testing.T) {
 	})
 }
 
-// If the store refuses the rows of one local job, this local job waits and is shown to people. All other local jobs of
-// the account, also of its own grid job, end in time.
+// If the store refuses the rows of one local job, this local job waits, and its status says so. All other local jobs of
+// the account end in time, also those of the same grid job.
 func TestVerdict_ARefusedRowHoldsUpNoOtherLocalJob(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: longFirst}, func(t *testing.T, w *world) {
@@ -107,7 +107,8 @@ func TestVerdict_ARefusedRowHoldsUpNoOtherLocalJob(t *testing.T) {
 	})
 }
 
-// That nothing is missing proves nothing about a grid job that broke before its work was known.
+// A grid job broke before its work was known. Verify then finds nothing missing, but must not report the grid job as
+// proven.
 func TestVerify_ABrokenGridJobWithoutWorkIsNotProven(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: longFirst}, func(t *testing.T, w *world) {

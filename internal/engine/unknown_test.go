@@ -15,10 +15,11 @@ import (
 	"jjm/internal/work/split"
 )
 
-// byEvents cuts files by events.
+// byEvents is the section of a job file that splits files into parts of 50 events.
 const byEvents = "[split]\nby = \"EventBased\"\nparams = {events_per_job = 50}\n"
 
-// mixed lists n files for a job file. Every second file has 0 events: its number of events is unknown.
+// mixed returns a list of n files for a job file. Every second file has 0 events, which means that its number of events
+// is unknown.
 func mixed(n int) string {
 	var files []string
 	for i := range n {
@@ -61,8 +62,8 @@ func TestUnknownEvents_AreOwnedByOneLocalJobAndRecovered(t *testing.T) {
 	})
 }
 
-// A permanent refusal by the store does not keep a grid job alive forever: the grid job ends as broken with the reason,
-// and grid jobs that read its outputs learn that no more files will come.
+// The store permanently refuses the local jobs of a grid job. The grid job ends as broken with the reason, and grid
+// jobs that read its outputs see that no more files will come.
 func TestGenerate_WhatTheStoreRefusesForGoodBreaksTheGridJob(t *testing.T) {
 	t.Parallel()
 	c := &crasher{}
@@ -73,7 +74,7 @@ func TestGenerate_WhatTheStoreRefusesForGoodBreaksTheGridJob(t *testing.T) {
 		var once sync.Once
 		c.mu.Lock()
 		c.on = func(point string) {
-			if point == "prepare.after-commit" { // before its local jobs are made, without the engine's knowledge
+			if point == "prepare.after-commit" { // stored before the engine makes its local jobs, and without its knowledge
 				once.Do(func() {
 					w.must(w.store.Update(context.Background(), func(tx *store.Tx) error {
 						return tx.InsertLocals([]jjm.LocalJob{rival})

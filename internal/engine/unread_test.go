@@ -26,8 +26,8 @@ func garble(l *adapters.Listing, index int32, known bool) {
 	})
 }
 
-// If an unreadable record may belong to a local job, the local job is unknown. The record does not prove that the job
-// is gone.
+// A listing has a record that the adapter cannot read and that may belong to a local job. The state of the local job is
+// then unknown, and the record does not prove that the job is gone.
 func TestUnread_ALocalJobIsUnknownAndNotLost(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]bool{"by its tag": true, "without a tag": false} {
@@ -79,7 +79,8 @@ func TestUnread_AStrangersRecordCostsNothing(t *testing.T) {
 	})
 }
 
-// A local job in a state that jjm does not know is unknown. Its status says so, and the log names the state once.
+// The batch system reports a state that the adapter does not know. The state of the local job is then unknown: its
+// status says so, and the log names the state, but not at every listing.
 func TestUnread_AnUnknownStateIsTold(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 6 * time.Hour}}, func(t *testing.T, w *world) {
@@ -100,7 +101,7 @@ func TestUnread_AnUnknownStateIsTold(t *testing.T) {
 	})
 }
 
-// A record is logged once as long as listings have it, and again when it comes back.
+// An unreadable record is logged once while listings have it, and again if it comes back later.
 func TestUnread_ARecordThatCameBackIsLoggedAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 6 * time.Hour}}, func(t *testing.T, w *world) {
@@ -122,7 +123,7 @@ func TestUnread_ARecordThatCameBackIsLoggedAgain(t *testing.T) {
 	})
 }
 
-// An unreadable record without an owner that is in every listing does not hide a lost job forever.
+// Every listing has an unreadable record without an owner. A lost job is found to be lost nevertheless.
 func TestUnread_ANamelessRecordHidesNothingForGood(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// fileStates returns the marks of the files of alice's dataset, by the last element of the file names.
+// fileStates returns the marks of the files of alice's dataset, by the last element of the file name.
 func (w *world) fileStates(dataset string) map[string]string {
 	w.t.Helper()
 	set, err := w.store.DatasetNamed(w.t.Context(), alice.UID, dataset)
@@ -31,7 +31,7 @@ func (w *world) fileStates(dataset string) map[string]string {
 	return out
 }
 
-// oneEach makes one local job for each file.
+// oneEach is the section of a job file that makes one local job for each file.
 const oneEach = "[split]\nby = \"FileBased\"\nparams = {files_per_job = 1}\n"
 
 // Files of a watched folder that vanish or change are marked, and waiting local jobs give these files back. Files that
@@ -81,8 +81,8 @@ func TestSource_NoticesFilesThatVanishOrChange(t *testing.T) {
 	})
 }
 
-// A file that a program no longer lists is lost, and broken if it is listed differently. Files
-// that people added are not affected.
+// A program lists the files of a dataset. A file that the program no longer lists is marked lost, and a file that it
+// lists differently is marked broken. Files that people added are not affected.
 func TestSource_AFileThatAProgramNoLongerListsIsLost(t *testing.T) {
 	t.Parallel()
 	for _, incremental := range []bool{false, true} {

@@ -36,10 +36,11 @@ type want struct {
 
 func done(n int) want { return want{status: jjm.Done, gram: jjm.GRAMDone, jobs: n} }
 
-// verify checks an ended grid job and all its traces against the invariants.
+// verify compares an ended grid job with the expected end, and checks its local jobs, journal, tar and record against
+// the invariants.
 func (w *world) verify(id jjm.GridID, want want) {
 	w.t.Helper()
-	l := w.status(id).Lookup // as people see it
+	l := w.status(id).Lookup // the status that people see
 	if l.Status != want.status.String() || l.GRAM != want.gram {
 		w.t.Errorf("grid job %s is %s, GRAM %d; want %s, %d\n%s", id, l.Status, l.GRAM, want.status, want.gram,
 			w.describe(id))
@@ -65,7 +66,7 @@ func (w *world) verify(id jjm.GridID, want want) {
 func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 	w.t.Helper()
 	var n [jjm.NumStates]int
-	next, counted := map[int32]int64{}, 0 // by step
+	next, counted := map[int32]int64{}, 0 // next position, by step
 	for i := range locals {
 		j := &locals[i]
 		if j.Phase != jjm.GivenBack { // another local job did its work
@@ -91,8 +92,8 @@ func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 	}
 }
 
-// verifyRuns requires that no attempt ran twice, and that a completed local job ran in the accepted attempt and in no
-// later one.
+// verifyRuns requires that no attempt ran twice. A completed local job must have run in the attempt that completed it,
+// and in no later attempt.
 func (w *world) verifyRuns(locals []jjm.LocalJob) {
 	w.t.Helper()
 	runs := w.runs()
@@ -168,7 +169,7 @@ func (w *world) verifyJournal(id jjm.GridID, locals []jjm.LocalJob) {
 	}
 }
 
-// tarFiles reads a tar.
+// tarFiles returns the contents of the files in a tar by name.
 func tarFiles(b []byte) (map[string]string, error) {
 	files := map[string]string{}
 	for r := tar.NewReader(bytes.NewReader(b)); ; {
@@ -232,7 +233,7 @@ func (w *world) verifyTar(id jjm.GridID, locals []jjm.LocalJob) {
 	if err := json.Unmarshal([]byte(files[prefix+"/manifest.json"]), &manifest); err != nil {
 		w.t.Errorf("manifest of grid job %s: %v", id, err)
 	}
-	present := 1 // the manifest
+	present := 1 // counts the manifest
 	for _, m := range manifest {
 		if m.Absent == "" {
 			present++
@@ -272,8 +273,8 @@ func (w *world) verifyRecord(id jjm.GridID, l wire.Lookup, locals []jjm.LocalJob
 	}
 }
 
-// verifyQuiet requires that nothing is left after everything has ended: no live batch job, no
-// folder of a bulk, no live row, and a sound store.
+// verifyQuiet requires that nothing is left after all grid jobs have ended: no live batch job, no folder of a bulk, no
+// live row in the store. The store must pass its own check.
 func (w *world) verifyQuiet() {
 	w.t.Helper()
 	ctx := context.Background()
@@ -301,7 +302,7 @@ func (w *world) verifyQuiet() {
 	w.must(w.store.Check(ctx))
 }
 
-// verifyAfterReopening requires that a new daemon returns the same status as the old one.
+// verifyAfterReopening restarts the daemon, and requires that the lookups of grid jobs do not change.
 func (w *world) verifyAfterReopening(ids ...jjm.GridID) {
 	w.t.Helper()
 	var before []wire.Lookup
@@ -316,7 +317,8 @@ func (w *world) verifyAfterReopening(ids ...jjm.GridID) {
 	}
 }
 
-// rows counts the rows, folders and files that a refusal must not leave behind.
+// rows returns the numbers of rows in the store, and the paths of all files in the work areas, the records and the drop
+// folder. A refused submission must not change them.
 func (w *world) rows(t *testing.T) string {
 	t.Helper()
 	totals, err := w.store.Totals(context.Background())

@@ -13,7 +13,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// why returns the causes of a grid job. It requires that each unfinished local job has exactly one cause of the list.
+// why returns the causes for which the local jobs of a grid job are not done. It requires that each unfinished local
+// job has exactly one cause, from the list of possible causes.
 func (w *world) why(id jjm.GridID) wire.Why {
 	w.t.Helper()
 	all, err := w.engine.Why(context.Background(), wire.Caller{Admin: true}, []jjm.Ref{{Grid: id}})
@@ -35,8 +36,8 @@ func (w *world) why(id jjm.GridID) wire.Why {
 	return all[0]
 }
 
-// causes requires that a number of local jobs of a grid job have a cause whose text contains text, and returns the
-// cause.
+// causes waits until the given number of local jobs of a grid job have the cause code. It requires that the text of the
+// cause contains text, and returns the cause.
 func (w *world) causes(id jjm.GridID, code why.Code, jobs int, text string) wire.Cause {
 	w.t.Helper()
 	var got wire.Cause
@@ -55,7 +56,7 @@ func (w *world) causes(id jjm.GridID, code why.Code, jobs int, text string) wire
 	return got
 }
 
-// Each cause is shown while it applies, with its time, and with a remedy if a person must act.
+// The answer to "why" has each cause while it applies, with its time, and with a remedy if a person must act.
 func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 	t.Parallel()
 	long := adaptertest.SimConfig{Life: 10 * time.Hour}
@@ -134,7 +135,7 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 	}
 }
 
-// The answer also has the cause for which the grid job as a whole waits. Another account gets no answer.
+// The answer to "why" also has the cause for which the grid job as a whole waits. Other accounts get no answer.
 func TestWhy_OfTheGridJob(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -160,7 +161,8 @@ func TestWhy_OfTheGridJob(t *testing.T) {
 	})
 }
 
-// If a grid job waits for files, its cause names the datasets that it reads, and how a person can end the wait.
+// If a grid job waits for files, the answer to "why" names the datasets that it reads, and how a person can end the
+// wait.
 func TestWhy_OfAGridJobThatWaitsForFiles(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -179,7 +181,8 @@ func TestWhy_OfAGridJobThatWaitsForFiles(t *testing.T) {
 	})
 }
 
-// The end of a local job is shown while its grid job is live, when the grid job is over, and from the history.
+// The answer to "why" shows the end of a local job while its grid job is live, when the grid job is over, and when it
+// is archived.
 func TestWhy_OfLocalJobsThatAreOver(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -25,8 +25,8 @@ type wildRow struct {
 	Expect    struct{ Subjobs []any }
 }
 
-// entries returns the files of the row as a job file lists them. It makes the files that a wildcard matches in a
-// separate folder. ok is false for rows without wildcards.
+// entries returns the files of the row as a job file lists them. For each wildcard it makes a separate folder with the
+// files that match. ok is false if the row has no wildcards.
 func (r wildRow) entries(w *world) (text string, ok bool) {
 	list, _ := r.Files.([]any)
 	var words []string
@@ -50,7 +50,7 @@ func (r wildRow) entries(w *world) (text string, ok bool) {
 	return "files = [" + strings.Join(words, ", ") + "]\n", ok
 }
 
-// filled makes a folder with the given files.
+// filled makes a folder with the given files, and returns its path.
 func (w *world) filled(name string, files ...string) string {
 	w.t.Helper()
 	folder := filepath.Join(w.dir, name)
@@ -61,7 +61,7 @@ func (w *world) filled(name string, files ...string) string {
 	return folder
 }
 
-// subjobs returns the names of the files that each local job read, in the order of the dataset.
+// subjobs returns, for each local job, the names of the files that it read, in the order of the dataset.
 func (w *world) subjobs(id jjm.GridID) (out []any) {
 	w.t.Helper()
 	owners := w.owners(id)
@@ -77,8 +77,8 @@ func (w *world) subjobs(id jjm.GridID) (out []any) {
 	return out
 }
 
-// The rows with wildcards are submitted as job files. The daemon finds the files with the owner's rights when it
-// prepares the grid job.
+// The test submits the golden rows with wildcards as job files. The daemon finds the matching files with the owner's
+// rights when it prepares the grid job.
 func TestWildcards_GoldenRows(t *testing.T) {
 	t.Parallel()
 	rows := 0
@@ -102,8 +102,8 @@ func TestWildcards_GoldenRows(t *testing.T) {
 	}
 }
 
-// A file that the list names keeps its position. Links, folders and names that begin with a dot are not matched. A dry
-// run shows the same local jobs and makes none.
+// A file that the job file names keeps its position among the files that match a wildcard. Links, folders, and names
+// that begin with a dot do not match. A dry run shows the same local jobs and makes none.
 func TestWildcards_InTheirPlaces(t *testing.T) {
 	t.Parallel()
 	inTime(t, options{config: quick, sim: quickSim()}, func(w *world) {

@@ -23,7 +23,8 @@ func (w *world) announce(from, until time.Duration) jjm.Order {
 		Until: now.Add(until)})[0]
 }
 
-// waitsFor requires that a grid job waits with the given reasons, and that no local job was submitted.
+// waitsFor requires that a grid job is pending with the given reasons in its message, and that none of its local jobs
+// was submitted.
 func (w *world) waitsFor(id jjm.GridID, why ...string) {
 	w.t.Helper()
 	l := w.lookup(id)
@@ -43,9 +44,9 @@ func (w *world) waitsFor(id jjm.GridID, why ...string) {
 	}
 }
 
-// Grid jobs are accepted while a maintenance window is announced. Local jobs that would not end before the window wait
-// and show the reason, also after a restart. Shorter local jobs and running local jobs continue, and after the window
-// all local jobs continue.
+// A maintenance window is announced. Grid jobs are still accepted. Local jobs that would not end before the window wait
+// and show the reason, also after a restart. Shorter local jobs and running local jobs continue. After the window all
+// local jobs continue.
 func TestWindow_LocalJobsThatWouldNotEndBeforeItWait(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 20, Life: 30 * time.Minute}}
@@ -91,8 +92,8 @@ func TestWindow_LocalJobsThatWouldNotEndBeforeItWait(t *testing.T) {
 	})
 }
 
-// A window comes nearer while a grid job waits for room. The grid job's message names the window as soon as its local
-// jobs no longer fit.
+// A grid job waits for room on a cluster while a maintenance window comes nearer. The grid job's message names the
+// window as soon as its local jobs no longer fit before the window.
 func TestWindow_ComesNearerWhileAGridJobWaits(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 1, Life: 3 * time.Hour},
@@ -113,8 +114,9 @@ func TestWindow_ComesNearerWhileAGridJobWaits(t *testing.T) {
 	})
 }
 
-// Local jobs go to another cluster if possible. A queue's window concerns that queue only. The
-// default walltime of the cluster counts if none is requested. A window can be ended by hand.
+// Before a maintenance window, local jobs go to another cluster if possible. A window of a queue concerns only that
+// queue. If a job file requests no walltime, the cluster's default walltime counts. An administrator can end a window
+// early.
 func TestWindow_OfAQueueAndOfOneOfSeveralClusters(t *testing.T) {
 	t.Parallel()
 	o := options{sim: slots(4), more: []adaptertest.SimConfig{{Name: "big", Slots: 4}}}
@@ -144,12 +146,13 @@ func TestWindow_OfAQueueAndOfOneOfSeveralClusters(t *testing.T) {
 	})
 }
 
-// Windows follow the clock, also when it is set.
+// The engine's clock is set during the announcement of a maintenance window. The window begins and ends by the new
+// time.
 func TestWindow_FollowsAClockThatIsSet(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		by   time.Duration
-		ends time.Duration // by when the grid job is over; 0 = it waits
+		ends time.Duration // time until the grid job is over; 0 if it waits
 	}{
 		"forward over the window": {20 * time.Hour, time.Hour},
 		"back, so that it fits":   {-20 * time.Hour, time.Hour},

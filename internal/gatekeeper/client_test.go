@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is a client to a fake daemon that the test can stop and start.
+// site is a client of a fake daemon. The test can stop and start the daemon.
 type site struct {
 	*Client
 	fake   *servertest.Fake
@@ -44,7 +44,7 @@ func open(t *testing.T) *site {
 	return s
 }
 
-// renew treats every credential as newer.
+// renew is the verb renew of the fake daemon. It treats every credential as newer than the stored credential.
 func (s *site) renew(ctx context.Context, c server.Caller, r wire.RenewRequest) (a wire.RenewAnswer, err error) {
 	err = s.fake.Use(ctx, "renew", c, r.Grid(), func(*servertest.Job) {
 		for _, one := range r.Credentials {
@@ -189,7 +189,8 @@ func TestDoor_RefusesWhatEveryDaemonWouldRefuse(t *testing.T) {
 	}
 }
 
-// A deadline that cannot be parsed must not keep a gatekeeper from its answer.
+// If the deadline in the environment variable JJM_DEADLINE cannot be parsed, Open uses the default deadline, so that
+// the gatekeeper still gets an answer.
 func TestOpen_ReadsTheDeadlineFromTheEnvironment(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": DefaultDeadline, "2s": 2 * time.Second, "soon": DefaultDeadline,
 		"-1s": DefaultDeadline, "5": DefaultDeadline} {

@@ -64,8 +64,8 @@ func openPrivate(name string, owner *jjm.Owner) (*os.File, error) {
 	return f, nil
 }
 
-// checkPrivate returns an error of kind Denied unless the file is a regular file of the owner with one name, which no
-// other account can read or write.
+// checkPrivate returns an error of kind Denied unless the file is a regular file that belongs to the owner (nil: the
+// account of the process), has no further hard link, and cannot be read or written by other accounts.
 func checkPrivate(name string, info os.FileInfo, owner *jjm.Owner) error {
 	uid := os.Geteuid()
 	if owner != nil {

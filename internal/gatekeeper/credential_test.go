@@ -83,8 +83,8 @@ func TestReadCredential_HasTheRightsOfTheOwner(t *testing.T) {
 	}
 }
 
-// While the file does not change, Refresh must not call the daemon. After an error that may
-// pass it must return the old stamp, so that the next call tries again.
+// While the file does not change, Refresh must not call the daemon. After an error that may pass, Refresh must return
+// the old stamp of the file, so that the next call sends the file again.
 func TestRefresh_SendsAFileThatChanged(t *testing.T) {
 	s := open(t)
 	r, err := s.Submit(t.Context(), job("k"))

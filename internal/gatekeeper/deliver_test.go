@@ -39,7 +39,7 @@ func collected(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-// over is the lookup of a grid job with n local jobs that is over.
+// over adds an ended grid job with n local jobs to the fake daemon, and returns its lookup. Its tar contains the files.
 func (s *site) over(t *testing.T, n int, files ...string) wire.Lookup {
 	t.Helper()
 	l := wire.Lookup{ID: 1, Status: "done", GRAM: jjm.GRAMDone, Counts: wire.Counts{Total: n}}
@@ -127,7 +127,7 @@ func TestDeliver_DoesNotFollowLinks(t *testing.T) {
 	}
 }
 
-// Root writes the copies with the rights of the owner only.
+// If the process is root, Deliver writes the copies of outputs with only the rights of their owner.
 func TestDeliver_WritesWithTheOwnersRights(t *testing.T) {
 	needs.Root(t, "to act for others")
 	s := open(t)
@@ -178,7 +178,7 @@ func TestDeliver_ReadsTheTarIfNoDaemonAnswers(t *testing.T) {
 	}
 }
 
-// The owner can replace the folders on the path to the tar. So root opens it with the
+// The owner can replace the folders on the path to the tar. Therefore a process of root opens the tar with only the
 // rights of the owner.
 func TestDeliver_RefusesATarThatTheOwnerCannotRead(t *testing.T) {
 	needs.Root(t, "to act for others")

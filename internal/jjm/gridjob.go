@@ -212,6 +212,9 @@ type Spec struct {
 	Recovers GridID `json:"recovers,omitempty"`
 	// RecoversGeneration is the generation of Recovers whose end left the work undone; 0 = 1.
 	RecoversGeneration int `json:"recovers_generation,omitempty"`
+	// RecoversNumber is the number of this recovery among the recoveries of Recovers, from 1; 0 if the job file does not
+	// say it. A recovery with a number is refused if another recovery took its number, and perhaps its work.
+	RecoversNumber int `json:"recovers_number,omitempty"`
 	// FirstSerial is the serial number of the first part, 0 = 1. A recovery continues the
 	// numbers of the grid job that it recovers, so that no seed is used twice.
 	FirstSerial int64 `json:"first_serial,omitempty"`

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// LeftOut counts the outputs that an attempt left out by reason. It makes texts from the job fit on a line.
+// LeftOut counts, by reason, the outputs that an attempt left out. It replaces control characters in texts from the
+// job, so that each text fits on a line.
 func TestResult_CountsWhatWasLeftOut(t *testing.T) {
 	r := jjm.Result{Grid: 17, Local: 2, Outputs: []jjm.Output{
 		{Name: "work/a", Bytes: 1},

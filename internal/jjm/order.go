@@ -1,7 +1,6 @@
 package jjm
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -123,14 +122,6 @@ const (
 	BanDN   = "dn"
 )
 
-// Whom describes the person with whom a ban is compared: the owner of a grid job.
-type Whom struct {
-	User string
-	UID  int
-	// DNs are the person's distinguished names as far as they are known, in any notation.
-	DNs []string
-}
-
 // BanKind returns the kind of a name: BanDN if it contains a slash or an equals sign, else BanUser. DNs contain such a
 // character in every notation, names of accounts never do.
 func BanKind(name string) string {
@@ -138,35 +129,6 @@ func BanKind(name string) string {
 		return BanDN
 	}
 	return BanUser
-}
-
-// Concerns reports whether the ban excludes the person w. Accounts are compared by uid. DNs are compared in canonical
-// form ([ParseDN]), and a ban of a holder also covers the holder's proxies ([DN.Covers]).
-func (b Ban) Concerns(w Whom) bool {
-	if b.Kind == BanUser {
-		return b.Account != nil && *b.Account == w.UID
-	}
-	banned, err := ParseDN(strings.TrimSpace(b.Name))
-	return slices.ContainsFunc(w.DNs, func(name string) bool {
-		dn, notDN := ParseDN(strings.TrimSpace(name))
-		if err != nil || notDN != nil {
-			return name != "" && SameDN(b.Name, name)
-		}
-		return banned.Covers(dn)
-	})
-}
-
-// Same reports whether both bans are about the same person.
-func (b Ban) Same(other Ban) bool {
-	switch {
-	case b.Kind != other.Kind:
-		return false
-	case b.Kind == BanDN:
-		return SameDN(b.Name, other.Name)
-	case b.Account != nil && other.Account != nil:
-		return *b.Account == *other.Account
-	}
-	return b.Name == other.Name
 }
 
 // Whom returns the excluded person, for people: "user mallory (uid 1003)", "dn /DC=org/CN=Mallory".

@@ -2,7 +2,10 @@ package jjm
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 )
 
 // The sources of journal entries about the site: SourceDaemon of each start of the daemon, SourceOutage of the
@@ -12,22 +15,57 @@ const (
 	SourceOutage = "outage"
 )
 
-// Start returns the journal entry about a start of the daemon.
-func Start() JournalEntry {
-	return JournalEntry{First: -1, Last: -1, To: "started", Cause: "the daemon", Source: SourceDaemon}
+// startsShown is how many starts of the daemon within startsSpan have a journal entry of their own.
+const (
+	startsShown = 3
+	startsSpan  = 10 * time.Minute
+)
+
+// Starts is what the store keeps about the starts of the daemon, so that a daemon that crashes again and again does not
+// fill the journal. Since is the time of an entry about a start. Shown counts the starts since then that have entries,
+// with the first. More counts those that have none.
+type Starts struct {
+	Since Time `json:"since"`
+	Shown int  `json:"shown"`
+	More  int  `json:"more,omitempty"`
 }
 
-// outageOf is the beginning of the cause of an entry about an outage; the name of the cluster follows.
-const outageOf = "cluster "
+// Next returns the Starts after a start at the time now. en is the entry about the start, with the number of starts
+// before it that have no entry. write is false if the start is only counted, because startsShown starts within
+// startsSpan have entries already.
+func (s Starts) Next(now Time) (next Starts, en JournalEntry, write bool) {
+	en = JournalEntry{Time: now, First: -1, Last: -1, To: "started", Cause: "the daemon", Source: SourceDaemon}
+	switch age := now.Sub(s.Since); {
+	case age < 0 || age >= startsSpan:
+		next = Starts{Since: now, Shown: 1}
+	case s.Shown < startsShown:
+		next = Starts{Since: s.Since, Shown: s.Shown + 1}
+	default:
+		return Starts{s.Since, s.Shown, s.More + 1}, JournalEntry{}, false
+	}
+	if s.More > 0 {
+		en.Cause += fmt.Sprintf(", after %s since %s", Count(s.More, "other start"), s.Since.Local())
+	}
+	return next, en, true
+}
+
+// The words of entries about outages. The cause of such an entry begins with outageOf and the name of the cluster. Then
+// follows silentSince or answersSince, and the time at which the outage began.
+const (
+	outageOf     = "cluster "
+	silent       = "silent"
+	silentSince  = ": it has answered no listing since "
+	answers      = "answers"
+	answersSince = ": it answers again after an outage since "
+)
 
 // Outage returns the journal entry about an outage that began at the time since: about its beginning, with the reason
 // why; or about its end if why is "".
 func Outage(cluster string, since Time, why string) JournalEntry {
-	en := JournalEntry{First: -1, Last: -1, To: "silent", Source: SourceOutage,
-		Cause: fmt.Sprintf("%s%s: it has answered no listing since %s: %s", outageOf, cluster, since.Local(), why)}
+	en := JournalEntry{First: -1, Last: -1, To: silent, Source: SourceOutage,
+		Cause: outageOf + cluster + silentSince + since.Local() + ": " + why}
 	if why == "" {
-		en.To, en.Cause = "answers", fmt.Sprintf("%s%s: it answers again after an outage since %s", outageOf, cluster,
-			since.Local())
+		en.To, en.Cause = answers, outageOf+cluster+answersSince+since.Local()
 	}
 	return en
 }
@@ -40,4 +78,51 @@ func (en JournalEntry) Silent() (cluster string) {
 	}
 	cluster, _, _ = strings.Cut(rest, ": ")
 	return cluster
+}
+
+// During returns the entries about the site that concern local jobs between two times: all of entries in this time,
+// except outages of clusters on which none of the local jobs is. If a cluster was silent already at the time from, the
+// result begins with an entry about the outage, with the time from. entries are in order of time. They may lack the
+// beginning of such an outage if they have its end.
+func During(entries []JournalEntry, locals []LocalJob, from, to Time) (out []JournalEntry) {
+	clusters := map[string]bool{"": true}
+	for i := range locals {
+		clusters[locals[i].Cluster] = true
+	}
+	before := map[string]JournalEntry{} // the outages at the time from, by cluster
+	known := map[string]bool{}          // clusters with an entry
+	for _, e := range entries {
+		name := e.Silent()
+		if !clusters[name] || e.Time > to {
+			continue
+		}
+		if e.Time >= from {
+			out = append(out, e)
+		}
+		if name == "" || e.Time >= from && known[name] {
+			continue
+		}
+		known[name] = true
+		switch ends := e.To == answers; {
+		case e.Time < from && ends:
+			delete(before, name)
+		case e.Time < from:
+			before[name] = e
+		case ends:
+			before[name] = e.beginning()
+		}
+	}
+	var open []JournalEntry
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		e := before[name]
+		e.Time = from
+		open = append(open, e)
+	}
+	return append(open, out...)
+}
+
+// beginning returns an entry about the beginning of the outage that en ended. The reason is not known.
+func (en JournalEntry) beginning() JournalEntry {
+	en.To, en.Cause = silent, strings.Replace(en.Cause, answersSince, silentSince, 1)
+	return en
 }

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// transitionRow is a row of ganga_transitions: an arrow of Ganga's graph. An arrow without To is a force_status.
+// transitionRow is a row of ganga_transitions, the recorded changes of state that Ganga allows. A row without To is
+// about Ganga's command force_status.
 type transitionRow struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -19,12 +20,12 @@ func TestTransitions_GoldenRows(t *testing.T) {
 	golden.Rows(t, "jedi/ganga_transitions", func(_ string, row transitionRow) string {
 		var from, to jjm.State
 		if row.To == "" {
-			return "" // a force_status
+			return "" // a row about force_status
 		}
 		if from.UnmarshalText([]byte(row.From)) != nil || to.UnmarshalText([]byte(row.To)) != nil {
 			return stranger(row)
 		}
-		here, own := from == to, false // to stay is always allowed
+		here, own := from == to, false // a state may always stay as it is
 		for _, m := range jjm.Transitions() {
 			if m.From == from && m.To == to {
 				here, own = true, m.Why != "ganga"
@@ -37,8 +38,8 @@ func TestTransitions_GoldenRows(t *testing.T) {
 	})
 }
 
-// stranger returns the problem of a row with an unknown word. It returns "" if the word is known and jjm has no such
-// state for local jobs: jjm removes only whole grid jobs.
+// stranger judges a row with a state that jjm does not have for local jobs. It returns "" if this state of Ganga is
+// known to be absent in jjm (such as removed, because jjm removes only whole grid jobs), and otherwise a problem.
 func stranger(row transitionRow) string {
 	known := map[string]bool{"incomplete": true, "removed": true, "template": true, "unknown": true}
 	if !known[row.From] && !known[row.To] {
@@ -47,7 +48,8 @@ func stranger(row transitionRow) string {
 	return ""
 }
 
-// The table holds each change once. Each change that jjm adds to Ganga's graph names the decision that adds it.
+// Transitions lists each change of state once. For each change that Ganga does not have, it names the decision of jjm
+// that adds the change.
 func TestTransitions_EachIsThereOnceWithItsReason(t *testing.T) {
 	seen := map[[2]jjm.State]bool{}
 	for _, m := range jjm.Transitions() {

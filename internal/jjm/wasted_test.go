@@ -6,7 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// gbs.md 2: the CPU time of a RETRY is wasted if its data is only RESTART. The CPU time of any other RETRY is useful.
+// The CPU time of an attempt that ended with RETRY is wasted if the data of the RETRY is only RESTART. After any other
+// RETRY the next attempt continues the work, so the CPU time is useful (gbs.md 2).
 func TestVerdict_WastedIsWhatNothingGoesOnFrom(t *testing.T) {
 	for _, c := range []struct {
 		what string

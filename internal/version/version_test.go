@@ -22,7 +22,7 @@ func TestText_HasTheCommitIfOneIsKnown(t *testing.T) {
 	}
 }
 
-// The newest section of the change log is about this version.
+// Number is the version of the newest section in the change log.
 func TestNumber_IsTheFirstOfTheChangeLog(t *testing.T) {
 	text, err := os.ReadFile("../../docs/CHANGELOG.md")
 	if err != nil {

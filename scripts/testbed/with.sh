@@ -17,12 +17,15 @@
 # it makes a file, which took a twentieth of the CPU of a test run.
 #
 #   JJM_BEDS   which of them        slurm condor condor2 sge gram arc
+#   JJM_RUN    a word for the run of a whole tier. The files of a failed command
+#              stay until another such run begins, for the first three commands;
+#              without the word they stay until with.sh runs again.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/testbed/common.sh
 . "$here/common.sh"
 beds=${JJM_BEDS-slurm condor condor2 sge gram arc}
-runs=/tmp/jjm-run
+runs=${JJM_RUNS:-/tmp/jjm-run} # the variable is for tests of this script
 caller_alone=${JJM_BED_ALONE:-0} # for tests of this script
 unset JJM_BED_ALONE
 
@@ -36,11 +39,16 @@ remove_run() {
 # sweep removes the folders whose lock nobody holds. One without a lock may just
 # be made.
 sweep() {
+	kept=0
 	for run in "$runs".*; do
 		[ -O "$run" ] || continue
 		if [ -e "$run/lock" ]; then
 			flock -n "$run/lock" true || continue
-			say "removing $run, which a killed run has left"
+			if [ -n "${JJM_RUN:-}" ] && [ "$kept" -lt 3 ] && [ "$(cat "$run/of" 2>/dev/null)" = "$JJM_RUN" ]; then
+				kept=$((kept + 1))
+				continue
+			fi
+			say "removing $run, which an earlier run has left"
 			remove_run "$run"
 		elif [ -n "$(find "$run" -prune -mmin +10)" ]; then
 			remove_run "$run"
@@ -109,6 +117,7 @@ end_below "$run"
 if [ "$status" = 0 ]; then
 	remove_run "$run"
 else
-	say "the files of this run are in $run until the next one"
+	echo "${JJM_RUN:-}" >"$run/of"
+	say "the files of this run are in $run until the next one${JJM_RUN:+ of a tier}"
 fi
 exit "$status"

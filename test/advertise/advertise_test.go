@@ -40,7 +40,7 @@ func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {
 	if k.Expires.Sub(k.Sent) != 10*time.Minute || !k.There {
 		t.Errorf("%+v", k)
 	}
-	// The ad is renewed, and brokers see changes.
+	// The daemon publishes its ad again after a change, and the collector shows the change.
 	if out, errs, code := s.jjm("drain", "cluster", "local", "--reason", `a "quoted" reason`); code != 0 {
 		t.Fatal(out, errs)
 	}
@@ -119,7 +119,8 @@ func TestAdvertise_WithoutCollectorsNothingIsSentAndAllIsShown(t *testing.T) {
 	}
 }
 
-// If the collector does not accept the credentials of the daemon's account, it refuses the ad.
+// If the collector does not accept the credentials of the daemon's account, it refuses the ad, and the daemon reports
+// the refusal.
 func TestAdvertise_ARefusalIsTold(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)
@@ -147,7 +148,7 @@ func TestAdvertise_WhatAKilledDaemonLeftIsTakenAwayByTheNext(t *testing.T) {
 	s.start()
 	s.published(time.Time{})
 	s.stop(syscall.SIGKILL)
-	p.wants("jjm-test-old", 1) // no daemon withdrew this ad
+	p.wants("jjm-test-old", 1) // the killed daemon did not withdraw this ad
 
 	s.configure("jjm-test-new", []string{p.address}, "")
 	s.start()

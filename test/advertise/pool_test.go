@@ -128,7 +128,7 @@ func (p *pool) run(input string, argv ...string) ([]byte, error) {
 	return out.Stdout, nil
 }
 
-// held returns the collector's ads with a name.
+// held returns the ads with a name that the collector has.
 func (p *pool) held(name string) ([]advertise.Held, error) {
 	out, err := p.run("", "condor_status", "-any", "-constraint", advertise.Constraint(name), "-json")
 	if err != nil {

@@ -64,7 +64,7 @@ func (s *site) configure(name string, collectors []string, more string) {
 			env = append(env, fmt.Sprintf("%s = %q", key, vars[key]))
 		}
 	}
-	list, err := json.Marshal(append([]string{}, collectors...)) // no collectors must be [], not null
+	list, err := json.Marshal(append([]string{}, collectors...)) // JSON must have [] for no collectors, not null
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (s *site) stop(signal syscall.Signal) {
 	case <-time.After(patience):
 		_ = s.cmd.Process.Kill()
 		<-s.over
-		s.t.Errorf("the daemon does not end on %v", signal)
+		s.t.Errorf("%s: the daemon does not end on %v", await.Hung, signal)
 	}
 	s.cmd = nil
 }

@@ -2,14 +2,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"jjm/internal/api/wire"
 	"jjm/internal/testkit/needs"
 	"jjm/internal/testkit/programs"
 	"jjm/internal/testkit/testbed"
@@ -17,56 +21,63 @@ import (
 
 // TestMain lets the test program also run as the child processes that a bench starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == childWord {
-		os.Exit(childMain(os.Args[2], os.Stdin, os.Stdout))
+	if len(os.Args) == 2 && os.Args[1] == childWord {
+		os.Exit(childMain())
 	}
 	os.Exit(bin.Main(m))
 }
 
 var bin programs.Programs
 
-// alone returns the names of the sections that do not need a real batch system.
-func alone() []string {
-	return slices.DeleteFunc(names(), func(name string) bool {
-		return slices.Contains([]string{"slurm", "condor", "blahp", "gatekeepers"}, name)
-	})
-}
-
 // tiny returns sizes for a run of a few seconds. The figures of such a run mean nothing.
 func tiny() sizes {
 	return sizes{live: 200, history: 1000, linear: []int{50}, watch: 2 * time.Second,
-		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}, datasets: []int{200, 400},
+		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: [2]int{200, 400}, datasets: [2]int{200, 400},
 		feed: 1000, calls: 5}
 }
 
-func TestRun_EverySectionGivesItsFigures(t *testing.T) {
-	needs.Campaign(t, needs.Systems)
-	// The length of a socket's path is limited: unix(7).
+// shortDir returns a folder with a short path, because the length of a socket's path is limited: unix(7).
+func shortDir(t *testing.T) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "jb")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// rowsOf measures some sections and returns their rows.
+func rowsOf(t *testing.T, dir string, sections ...string) []row {
+	t.Helper()
 	var out, log bytes.Buffer
-	code := run(t.Context(), tiny(),
-		[]string{"-json", "-run", strings.Join(alone(), ","), "-bin", bin.Dir(t), "-dir", dir}, &out, &log)
-	if code == exitError {
+	args := []string{"-json", "-run", strings.Join(sections, ","), "-bin", bin.Dir(t), "-dir", dir}
+	t.Chdir("../..") // "make bench" runs in this folder
+	if code := run(t.Context(), tiny(), args, &out, &log); code == exitError {
 		t.Fatalf("exit code %d\n%s", code, log.String())
 	}
-	var r report
+	var r struct{ Rows []row }
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range alone() {
-		if !slices.ContainsFunc(r.Rows, func(row row) bool {
-			return row.Section == name && row.Verdict != "" && row.Figure >= 0
-		}) {
+	return r.Rows
+}
+
+func TestRun_EverySectionHasItsFigures(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
+	alone := slices.DeleteFunc(names(), func(name string) bool { // without real batch systems
+		return slices.Contains([]string{"slurm", "condor", "blahp", "gatekeepers"}, name)
+	})
+	dir := shortDir(t)
+	rows := rowsOf(t, dir, alone...)
+	for _, name := range alone {
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.Section == name && r.Verdict != "" && r.Figure >= 0 }) {
 			t.Errorf("section %s has no figure beside a target", name)
 		}
 	}
-	for _, row := range r.Rows {
-		if row.Against != "" && row.With == 0 {
-			t.Errorf("%s, %s: compared with nothing", row.Section, row.Name)
+	for _, r := range rows {
+		if r.Against != "" && r.With == 0 {
+			t.Errorf("%s, %s: compared with nothing", r.Section, r.Name)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -80,22 +91,10 @@ func TestRun_GatekeepersAreCompared(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	testbed.Start(t, "gram")
 	testbed.Start(t, "arc")
-	programs, dir := bin.Dir(t), t.TempDir()
-	t.Chdir("../..") // "make bench" runs in this folder
-	var out, log bytes.Buffer
-	if code := run(t.Context(), tiny(), []string{"-json", "-run", "gatekeepers", "-bin", programs, "-dir", dir}, &out,
-		&log); code == exitError {
-		t.Fatalf("exit code %d\n%s", code, log.String())
-	}
-	var r report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
+	rows := rowsOf(t, t.TempDir(), "gatekeepers")
 	for _, want := range []string{"GRAM5: submit", "GRAM5: poll", "ARC: submit", "ARC: scan"} {
-		if !slices.ContainsFunc(r.Rows, func(row row) bool {
-			return strings.HasPrefix(row.Name, want) && row.Figure >= 0 && row.Against != ""
-		}) {
-			t.Errorf("no figure of %s beside the fork job manager's: %+v\n%s", want, r.Rows, log.String())
+		if !slices.ContainsFunc(rows, func(r row) bool { return strings.HasPrefix(r.Name, want) && r.Against != "" }) {
+			t.Errorf("no figure of %s beside the fork job manager's: %+v", want, rows)
 		}
 	}
 }
@@ -118,50 +117,100 @@ func TestRun_RefusesWhatItCannotMeasure(t *testing.T) {
 	}
 }
 
-func TestChild_AnswersErrorsAndGoesOn(t *testing.T) {
-	var out bytes.Buffer
-	if code := childMain("tar", strings.NewReader(`{"do":"fly"}`+"\n"+`{"do":"make","arg":{"Root":"`+t.TempDir()+`"}}`+
-		"\n"), &out); code != exitOK {
-		t.Errorf("exit code %d", code)
+// While a bench uses a bed alone, other users must wait. Otherwise the next user would remove the bed's jobs or rebuild
+// the bed, and the bench would wait for its jobs in vain.
+func TestAlone_NobodyEmptiesTheBedMeanwhile(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
+	needs.System(t, "slurm")
+	needs.Root(t, "to start Slurm")
+	needs.Debian(t)
+	b := newBench(t.Context(), tiny(), &bytes.Buffer{})
+	err := b.section(func() {
+		d := b.alone("slurm")
+		d.jobs()
+		lock := filepath.Join(cmp.Or(os.Getenv("JJM_TESTBED"), "/tmp"), "jjm-testbed-slurm.lock")
+		if exec.Command("flock", "-ns", lock, "true").Run() == nil {
+			check(errors.New("others may use the bed"))
+		}
+	})
+	if err != nil {
+		t.Error(err)
 	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "cannot") || strings.Contains(lines[1], "error") {
-		t.Errorf("answers %q", lines)
+}
+
+// A section that this machine cannot measure is no error; its helpers skip it. What a section left to clean up is
+// cleaned up however it ends.
+func TestSection_EndsWithTheFirstError(t *testing.T) {
+	b := newBench(t.Context(), tiny(), &bytes.Buffer{})
+	var steps []string
+	end := func(how func()) error {
+		return b.section(func() {
+			b.Cleanup(func() { steps = append(steps, "cleaned") })
+			how()
+			steps = append(steps, "went on")
+		})
 	}
-	if code := childMain("ghost", strings.NewReader(""), &out); code != exitError {
-		t.Errorf("a kind that is not there: exit code %d", code)
+	t.Setenv("JJM_SYSTEMS", "")
+	if err := end(func() { needs.System(b, "moon") }); !errors.Is(err, errNotMeasured) || b.Failed() {
+		t.Errorf("skipped: %v", err)
+	}
+	if err := end(func() { b.Fatalf("%d", 7) }); err == nil || !b.Failed() || err.Error() != "7" {
+		t.Errorf("failed: %v", err)
+	}
+	if want := []string{"cleaned", "cleaned"}; !slices.Equal(steps, want) {
+		t.Errorf("%q", steps)
+	}
+}
+
+func TestOnDaemon_TellsWhatIsNotOverAndKeepsTheFolder(t *testing.T) {
+	var said bytes.Buffer
+	b := newBench(t.Context(), tiny(), &said)
+	err := try(func() {
+		b.prepare(bin.Dir(t), shortDir(t), "")
+		b.onDaemon(b.dir, "", nil, func(d *daemon) {
+			id := d.submit(script(1, "", "/bin/sleep", "600"))
+			d.until(id, "it runs", func(c wire.Counts) bool { return c.Running == 1 })
+			defer d.kill(id)
+			check(errors.New("the moon is not blue"))
+		})
+	})
+	b.clean()
+	if err == nil || !strings.Contains(err.Error(), "the moon is not blue") || !strings.Contains(err.Error(), b.dir) {
+		t.Errorf("%v", err)
+	}
+	for _, want := range []string{"CLUSTER", "the end of its log"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("nothing is said of %q:\n%s", want, said.String())
+		}
+	}
+	if kept, err := filepath.Glob(b.dir + "/daemon-*/store.db"); err != nil || len(kept) != 1 {
+		t.Errorf("kept: %v, %v", kept, err)
+	}
+	if _, err := os.Stat(b.shared); b.shared != b.dir && err == nil {
+		t.Error("another folder stays too")
 	}
 }
 
 func TestVerdict_FollowsRatioAndLimit(t *testing.T) {
-	b := &bench{}
-	b.target("s", "below", 3, "ms", 4)
-	b.target("s", "at", 4, "ms", 4)
-	b.target("s", "above", 5, "ms", 4)
-	b.beside("s", "within its ratio", 5, "ms", "other", 2, 2.5)
-	b.beside("s", "no limit", 500, "ms", "other", 2, 0)
-	b.tell("s", "alone", 5, "ms")
+	var b table
+	b.target("below", 3, "ms", 4)
+	b.target("at", 4, "ms", 4)
+	b.target("above", 5, "ms", 4)
+	b.beside("within its ratio", 5, "ms", "other", 2, 2.5)
+	b.beside("no limit", 500, "ms", "other", 2, 0)
+	b.tell("alone", 5, "ms")
 	var verdicts []string
 	for _, r := range b.rows {
 		verdicts = append(verdicts, r.Verdict)
 	}
-	if want := []string{ok, ok, missed, ok, "", ""}; !slices.Equal(verdicts, want) {
-		t.Errorf("verdicts %q, want %q", verdicts, want)
+	if want := []string{ok, ok, missed, ok, "", ""}; !slices.Equal(verdicts, want) || !b.missed() {
+		t.Errorf("verdicts %q, want %q, and missed", verdicts, want)
 	}
-	if r := (report{Rows: b.rows}); !r.missed() {
-		t.Error("a missed target is not told")
-	}
-}
-
-func TestText_IsATable(t *testing.T) {
-	b := &bench{}
-	b.beside("lookup", "CPU", 1.784, "ms", "flags only", 1.24, 2.5)
-	b.tell("tar", "peak", 123.4, "MB")
 	var out bytes.Buffer
-	if err := (report{Machine: machine{Cores: 2, CPU: "a CPU"}, Rows: b.rows}).text(&out); err != nil {
+	if err := b.print(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 cores of a CPU", "1.78 ms", "1.24 ms", "1.44 (at most 2.5)", "ok", "123 MB"} {
+	for _, want := range []string{" cores of ", "5 ms", "2.50 (at most 2.5)", "250.00", ok, missed} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -169,21 +218,18 @@ func TestText_IsATable(t *testing.T) {
 }
 
 func TestQuantile_IsAValueThatWasMeasured(t *testing.T) {
-	values := []float64{5, 1, 4, 2, 3}
-	for _, c := range []struct{ q, want float64 }{{0, 1}, {0.2, 1}, {0.21, 2}, {0.5, 3}, {0.99, 5}, {1, 5}} {
-		if got := quantile(values, c.q); got != c.want {
-			t.Errorf("quantile %g: %g, want %g", c.q, got, c.want)
+	s := series{"": {5, 1, 4, 2, 3}}
+	for q, want := range map[float64]float64{0: 1, 0.2: 1, 0.21: 2, 0.5: 3, 0.99: 5, 1: 5} {
+		if got := s.quantile("", q); got != want {
+			t.Errorf("quantile %g: %g, want %g", q, got, want)
 		}
 	}
-	if got := quantile(nil, 0.5); got != 0 {
-		t.Errorf("quantile of nothing: %g", got)
-	}
-	if !slices.Equal(values, []float64{5, 1, 4, 2, 3}) {
-		t.Errorf("the values were sorted in place: %v", values)
+	if got := s.median("nothing"); got != 0 {
+		t.Errorf("the median of nothing: %g", got)
 	}
 }
 
-func TestParseStat_TakesTheTimesBehindAnyName(t *testing.T) {
+func TestParse_TakesTheFiguresBehindAnyName(t *testing.T) {
 	const rest = " S 1 1 1 0 -1 4194560 1 2 3 4 150 50 700 300 20 0 1 0 5 6 7"
 	for _, name := range []string{"(jjm-daemon)", "(a) b) ", "(1 2 3)"} {
 		got, err := parseStat("17 " + name + rest)
@@ -191,45 +237,16 @@ func TestParseStat_TakesTheTimesBehindAnyName(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", "17 (x) S 1", "17 (x) S 1 1 1 0 -1 4194560 1 2 3 4 many 50 700 300 20", "\x00"} {
-		if _, err := parseStat(bad); err == nil {
-			t.Errorf("%q was read", bad)
-		}
-	}
-}
-
-func TestParsePeak_IsInMegabytes(t *testing.T) {
 	got, err := parsePeak("Name:\tx\nVmPeak:\t  900000 kB\nVmHWM:\t  100000 kB\nVmRSS:\t 5 kB\n")
 	if err != nil || got != 102.4 {
 		t.Errorf("%g, %v", got, err)
 	}
-	for _, bad := range []string{"", "VmHWM:\tmany kB\n"} {
-		if _, err := parsePeak(bad); err == nil {
+	for _, bad := range []string{"", "17 (x) S 1", "17 (x) S 1 1 1 0 -1 4194560 1 2 3 4 many 50 7 3 20",
+		"\nVmHWM:\tmany kB\n"} {
+		_, err1 := parseStat(bad)
+		_, err2 := parsePeak(bad)
+		if err1 == nil || err2 == nil {
 			t.Errorf("%q was read", bad)
 		}
-	}
-}
-
-func TestModelOf_FindsTheCPU(t *testing.T) {
-	if got := modelOf("processor\t: 0\nmodel name\t: A CPU: fast\n"); got != "A CPU: fast" {
-		t.Errorf("%q", got)
-	}
-	if got := modelOf(""); got == "" {
-		t.Error("a machine without a CPU")
-	}
-}
-
-func TestShards_CountsOnlyShards(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"record.xml", "jobs-0000.xml", "jobs-0001.xml", ".jobs-0002.xml", "jobs-0003.xml.tmp"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := shards(dir); got != 2 {
-		t.Errorf("%d shards, want 2", got)
-	}
-	if got := shards(filepath.Join(dir, "none")); got != 0 {
-		t.Errorf("%d shards of nothing", got)
 	}
 }

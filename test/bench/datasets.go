@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
-	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/work/split"
@@ -28,171 +26,90 @@ type fed struct {
 	// added is the time until all files were added, made the time until all parts were stored, both from the first
 	// request.
 	added, made time.Duration
-	cpu         time.Duration // of the daemon
+	each        float64 // CPU time of the daemon per file, in microseconds
 	peakMB      float64
 }
 
 // datasets measures how fast files become parts, on a real daemon whose embedded cluster is paused so that local jobs
 // use no CPU. It also processes one dataset completely, up to the tar.
-func (b *bench) datasets() error {
-	var last float64 // CPU time per file
-	for i, n := range b.size.datasets {
-		f, err := b.growingDataset(n)
-		if err != nil {
-			return err
-		}
-		alone, err := b.cut(split.MinFileBased, n)
-		if err != nil {
-			return err
-		}
-		what := fmt.Sprintf("%d files, %d per part, cut as they come: ", n, smallParts)
-		b.beside("datasets", what+"files per second, from add to parts", rate(n, f.made), "", split.MinFileBased+" alone",
-			rate(n, alone.CPU), 0)
-		last = b.perFile(what, n, f, last, b.size.datasets[max(i-1, 0)])
-	}
-	n := b.size.feed
-	f, err := b.standingDataset(n)
-	if err != nil {
-		return err
-	}
-	what := fmt.Sprintf("%d files, %d per part, cut when all are there: ", n, largeParts)
-	b.tell("datasets", what+"files per second, added", rate(n, f.added), "")
-	b.tell("datasets", what+"files per second, from the grid job to parts", rate(n, f.made-f.added), "")
-	b.perFile(what, n, f, last, b.size.datasets[len(b.size.datasets)-1])
-	b.target("datasets", what+"peak memory of the daemon", f.peakMB, "MB", feedPeakMB)
-	return b.wholeDataset(b.size.datasets[0])
+func datasets(b *bench) {
+	few, many, most := b.size.datasets[0], b.size.datasets[1], b.size.feed
+	small, large := b.growing(few), b.growing(many)
+	b.tell(growingName(few)+"CPU of the daemon per file", small.each, "us")
+	b.beside(growingName(many)+"CPU of the daemon per file", large.each, "us", fmt.Sprintf("%d files", few), small.each,
+		linearLimit)
+	f := b.feed(most, most, largeParts)
+	what := fmt.Sprintf("%d files, %d per part, cut when all are there: ", most, largeParts)
+	b.tell(what+"files per second, added", rate(most, f.added), "")
+	b.tell(what+"files per second, from the grid job to parts", rate(most, f.made-f.added), "")
+	b.beside(what+"CPU of the daemon per file", f.each, "us", fmt.Sprintf("%d files", many), large.each, linearLimit)
+	b.target(what+"peak memory of the daemon", f.peakMB, "MB", feedPeakMB)
+	b.onDaemon(b.dir, "", nil, func(d *daemon) {
+		began := time.Now()
+		d.addFiles(0, few)
+		d.dataset(wire.Dataset{Do: wire.DatasetClose})
+		d.finish(readsText(largeParts))
+		b.tell(fmt.Sprintf("%d files, %d per part, /bin/true: files per second, from add to the tar", few, largeParts),
+			rate(few, time.Since(began)), "")
+	})
 }
 
-// perFile adds the CPU time per file, compared with the CPU time per file of a smaller dataset.
-func (b *bench) perFile(what string, n int, f fed, last float64, of int) float64 {
-	each := float64(f.cpu.Microseconds()) / float64(n)
-	if last == 0 {
-		b.tell("datasets", what+"CPU of the daemon per file", each, "us")
-	} else {
-		b.beside("datasets", what+"CPU of the daemon per file", each, "us", fmt.Sprintf("%d files", of), last, linearLimit)
-	}
-	return each
+func growingName(n int) string {
+	return fmt.Sprintf("%d files, %d per part, cut as they come: ", n, smallParts)
+}
+
+// growing measures the cutting of files while files are still added, and compares it with the splitter alone.
+func (b *bench) growing(n int) fed {
+	f := b.feed(n, min(n, wire.MaxFiles), smallParts)
+	alone := b.cut(slices.IndexFunc(workloads(), func(l workload) bool { return l.name == split.MinFileBased }), n)
+	b.beside(growingName(n)+"files per second, from add to parts", rate(n, f.made), "", split.MinFileBased+" alone",
+		rate(n, alone.CPU), 0)
+	return f
 }
 
 func rate(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
 
-// growingDataset measures the cutting of files while files are still added.
-func (b *bench) growingDataset(n int) (fed, error) {
-	return b.feed(n, func(d *realDaemon, f *fed) error {
-		first := min(n, wire.MaxFiles)
-		if err := d.addFiles(b, 0, first); err != nil {
-			return err
-		}
-		id, err := d.reads(b, smallParts)
-		if err == nil {
-			err = d.addFiles(b, first, n)
-		}
-		if err != nil {
-			return err
-		}
-		f.added = time.Since(d.began)
-		return d.untilMade(b, id, n/smallParts)
-	})
-}
-
-// standingDataset measures the cutting of files that were all added before.
-func (b *bench) standingDataset(n int) (fed, error) {
-	return b.feed(n, func(d *realDaemon, f *fed) error {
-		if err := d.addFiles(b, 0, n); err != nil {
-			return err
-		}
-		f.added = time.Since(d.began)
-		id, err := d.reads(b, largeParts)
-		if err != nil {
-			return err
-		}
-		return d.untilMade(b, id, n/largeParts)
-	})
-}
-
-// feed starts a separate daemon with a paused cluster, calls do, and measures the daemon.
-func (b *bench) feed(n int, do func(*realDaemon, *fed) error) (f fed, err error) {
+// feed adds n files to a dataset of a separate daemon with a paused cluster. After the first files it submits a grid
+// job that reads the dataset.
+func (b *bench) feed(n, first, perPart int) (f fed) {
 	b.say("  %d files", n)
-	d, err := b.startDaemon(b.dir)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	if err := d.pause(b); err != nil {
-		return f, err
-	}
-	before, err := timesOf(d.pid())
-	if err != nil {
-		return f, err
-	}
-	d.began = time.Now()
-	if err := do(d, &f); err != nil {
-		return f, err
-	}
-	f.made = time.Since(d.began)
-	after, err := timesOf(d.pid())
-	if err != nil {
-		return f, err
-	}
-	f.cpu = after.minus(before).own
-	f.peakMB, err = peakMB(strconv.Itoa(d.pid()))
-	return f, err
+	b.onDaemon(b.dir, "", nil, func(d *daemon) {
+		d.pause()
+		before, began := timesOf(d.pid()), time.Now()
+		d.addFiles(0, first)
+		f.added = time.Since(began)
+		id := d.submit(readsText(perPart))
+		d.addFiles(first, n)
+		d.until(id, "all local jobs are made", func(c wire.Counts) bool { return c.Total >= n/perPart })
+		f.made = time.Since(began)
+		f.each = float64(timesOf(d.pid()).minus(before).own.Microseconds()) / float64(n)
+		f.peakMB = d.peakMB()
+	})
+	return f
 }
 
 // pause pauses the daemon's only cluster.
-func (d *realDaemon) pause(b *bench) error {
-	a, err := client.Call(b.ctx, &d.client, wire.VerbClusters(), wire.ClustersRequest{})
-	if err != nil {
-		return err
-	}
-	order := &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: a.Clusters[0].Name,
-		Reason: "only the cutting is measured"}
-	_, err = client.Call(b.ctx, &d.client, wire.VerbOrder(), wire.OrderRequest{Order: order})
-	return err
-}
-
-// wholeDataset processes a dataset up to its tar, with local jobs that do nothing.
-func (b *bench) wholeDataset(n int) (err error) {
-	d, err := b.startDaemon(b.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	began := time.Now()
-	if err := d.addFiles(b, 0, n); err != nil {
-		return err
-	}
-	_, err = client.Call(b.ctx, &d.client, wire.VerbDataset(),
-		wire.DatasetRequest{Dataset: &wire.Dataset{Do: wire.DatasetClose, Name: "raw"}})
-	if err != nil {
-		return err
-	}
-	status, err := d.runJob(b.ctx, readsText(largeParts))
-	if err != nil {
-		return err
-	}
-	if status != jjm.Done.String() {
-		return fmt.Errorf("the grid job is %s", status)
-	}
-	b.tell("datasets", fmt.Sprintf("%d files, %d per part, /bin/true: files per second, from add to the tar", n,
-		largeParts), rate(n, time.Since(began)), "")
-	return nil
+func (d *daemon) pause() {
+	clusters := request(d, wire.VerbClusters(), wire.ClustersRequest{}).Clusters
+	request(d, wire.VerbOrder(), wire.OrderRequest{Order: &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster,
+		Name: clusters[0].Name, Reason: "only the cutting is measured"}})
 }
 
 // addFiles adds the files from..to-1 to the dataset.
-func (d *realDaemon) addFiles(b *bench, from, to int) error {
+func (d *daemon) addFiles(from, to int) {
 	for ; from < to; from += wire.MaxFiles {
 		files := make([]jjm.File, min(wire.MaxFiles, to-from))
 		for i := range files {
 			files[i] = jjm.File{LFN: fmt.Sprintf("/store/data/bench/%07d.root", from+i), Size: 2_000_000, Events: 100}
 		}
-		_, err := client.Call(b.ctx, &d.client, wire.VerbDataset(),
-			wire.DatasetRequest{Dataset: &wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files}})
-		if err != nil {
-			return err
-		}
+		d.dataset(wire.Dataset{Do: wire.DatasetAdd, Files: files})
 	}
-	return nil
+}
+
+// dataset sends a request about the dataset.
+func (d *daemon) dataset(do wire.Dataset) {
+	do.Name = "raw"
+	request(d, wire.VerbDataset(), wire.DatasetRequest{Dataset: &do})
 }
 
 // readsText returns a job file that reads the dataset.
@@ -200,25 +117,4 @@ func readsText(perPart int) string {
 	return fmt.Sprintf("type = \"reprocess\"\nname = \"bench\"\nresult = \"exit\"\n[[datasets]]\nname = \"raw\"\n"+
 		"[split]\nby = %q\nparams = { files_per_job = %d }\n[params]\ncommand = [\"/bin/true\"]\n", split.MinFileBased,
 		perPart)
-}
-
-// reads submits a job file that reads the dataset.
-func (d *realDaemon) reads(b *bench, perPart int) (jjm.GridID, error) {
-	a, err := client.Call(b.ctx, &d.client, wire.VerbSubmit(),
-		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: readsText(perPart), BaseDir: d.state}})
-	if err != nil {
-		return 0, err
-	}
-	return a.Submit.ID, nil
-}
-
-// untilMade waits until a grid job has its local jobs.
-func (d *realDaemon) untilMade(b *bench, id jjm.GridID, parts int) error {
-	return until(b.ctx, fmt.Sprintf("%d local jobs are made", parts), 10*time.Minute, func() (bool, error) {
-		a, err := client.Call(b.ctx, &d.client, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(id.String())})
-		if err != nil {
-			return false, err
-		}
-		return a.Lookup[0].Counts.Total >= parts, a.Lookup[0].Error.Err()
-	})
 }

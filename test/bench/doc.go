@@ -5,12 +5,13 @@
 //	go run ./test/bench -json             # for programs
 //
 // Expensive parts run in child processes (this program again, with the hidden command "child"), so that CPU time and
-// peak memory can be measured for each part. A child reads questions and answers each with one line of JSON on standard
-// output.
+// peak memory can be measured for each part. The bench calls the methods of Site, Cutter and Tarrer in a child by
+// net/rpc, over the child's standard input and output.
 //
 // CPU time comes from the kernel: from wait4(2) for a program that runs once, from getrusage(2) for a part of a
 // process, and from /proc/PID/stat for the daemon and its children. Peak memory is VmHWM of /proc/PID/status, because
 // ru_maxrss of a new process starts with the memory of its parent (getrusage(2) includes the memory before execve(2)).
 //
-// The exit code is 0 if every target was met, 1 if one was missed, and 2 if something could not be measured.
+// Functions of the bench report errors by check and must, which end the section. The exit code is 0 if every target
+// was met, 1 if one was missed, and 2 if something could not be measured.
 package main

@@ -3,254 +3,168 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"jjm/internal/api/client"
-	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
-	"jjm/internal/jjm"
 )
 
 // cycle is the time to which the CPU time of live jobs refers: the default of engine.poll.
 const cycle = 10 * time.Second
 
-// The targets of a site with 100 000 live local jobs.
+// The targets of a site with 100 000 live local jobs. linearMost limits the CPU time per local job, as a multiple of
+// the smallest site's. sameMost is the largest ratio of two figures that count as equal: two runs of the same program
+// may differ by it.
 const (
 	cycleCPU   = 20  // times the CPU of reading a plain listing
 	peakMemory = 400 // MB
 	restartMS  = 3000
+	linearMost = 1.5
+	sameMost   = 1.3
 )
 
-// filled holds the grid job of a filled site, and how long it took to start its local jobs.
-type filled struct {
-	Grid    jjm.GridID
-	Seconds float64
+// Cycles holds what the live jobs cost per cycle. CPU is the CPU time of the engine with everything that it uses,
+// including the listings. Listing is the part of CPU that the simulation used for listings. Playing is the CPU time of
+// the simulated jobs and wrappers, which is not included in CPU. Plain is the CPU time that a plain program needs to
+// read one listing of the same number of jobs. All are in milliseconds.
+type Cycles struct {
+	CPU, Listing, Playing, Plain float64
+	Listings                     float64
+	Ended                        float64 // local jobs that completed meanwhile
+	PeakMB                       float64
 }
 
-// fill submits Live local jobs, which all run, and a fifth more, each of which waits until a running local job ends. It
-// returns when all records are written.
-func (s *site) fill(ctx context.Context) (filled, error) {
-	began := time.Now()
-	grid, err := s.submit(ctx, s.args.Live)
-	if err != nil {
-		return filled{}, err
-	}
-	s.grid = grid
-	queue, err := s.submit(ctx, max(s.args.Live/5, 10))
-	if err != nil {
-		return filled{}, err
-	}
-	err = until(ctx, "all local jobs run", 5*time.Minute, func() (bool, error) {
-		a, err := s.counts(ctx, grid)
-		b, berr := s.counts(ctx, queue)
-		if err != nil || berr != nil {
-			return false, fmt.Errorf("%w %w", err, berr)
-		}
-		started := 0
-		for _, n := range []wire.Counts{a, b} {
-			started += n.Running + n.Completing + n.Completed
-		}
-		return started >= s.args.Live, nil
-	})
-	if err != nil {
-		return filled{}, err
-	}
-	took := time.Since(began)
-	// The records of the start are published meanwhile. Afterwards only the ordinary work of the cycles remains.
-	time.Sleep(s.args.Quiet)
-	return filled{grid, took.Seconds()}, nil
-}
-
-// cycles holds what the live jobs cost during one measurement.
-type cycles struct {
-	Seconds float64
-	// CPU is the CPU time of the engine with everything that it uses, including the listings. Listing is the part of CPU
-	// that the simulation used for listings. Playing is the CPU time of the simulated jobs and wrappers, which is not
-	// included in CPU. All are in milliseconds.
-	CPU, Listing, Playing float64
-	Listings              int
-	// Plain is the CPU time that a plain program needs to read one listing of the same number of jobs.
-	Plain  float64
-	Ended  int // local jobs that completed meanwhile
-	PeakMB float64
-}
-
-// per converts a total to a figure per cycle.
-func (c cycles) per(total float64) float64 { return total / c.Seconds * cycle.Seconds() }
-
-// cycles measures the cost of the live jobs during the time while.
-func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err error) {
-	completed, err := s.completed(ctx)
-	if err != nil {
-		return c, err
-	}
-	calls := s.player.sim.Calls()
-	began, cpu := time.Now(), processCPU()
-	playing, listing := s.player.spent(), s.cluster.listing.Load()
-	err = profiled(fmt.Sprintf("cycles-%d", s.args.Live), func() error {
+// Cycles measures the cost of the live jobs during the time while.
+func (s *Site) Cycles(while time.Duration, c *Cycles) error {
+	return try(func() {
+		_, completed := s.started()
+		calls, began, cpu := s.player.sim.Calls(), time.Now(), processCPU()
+		playing, listing := s.player.spent(), s.cluster.listing.Load()
 		time.Sleep(while)
-		return nil
+		played := s.player.spent() - playing
+		per := cycle.Seconds() / time.Since(began).Seconds()
+		c.CPU, c.Playing = ms(processCPU()-cpu-played)*per, ms(played)*per
+		c.Listing = ms(time.Duration(s.cluster.listing.Load()-listing)) * per
+		c.Listings = float64(s.player.sim.Calls().Lists-calls.Lists) * per
+		_, now := s.started()
+		c.Ended = float64(now-completed) * per
+		c.PeakMB = peakMB("self") // before the plain listing, which is large
+		c.Plain = ms(plainListing(s.args.Live))
 	})
-	if err != nil {
-		return c, err
-	}
-	played := s.player.spent() - playing
-	c.Seconds, c.CPU, c.Playing = time.Since(began).Seconds(), ms(processCPU()-cpu-played), ms(played)
-	c.Listing = ms(time.Duration(s.cluster.listing.Load() - listing))
-	c.Listings = s.player.sim.Calls().Lists - calls.Lists
-	now, err := s.completed(ctx)
-	if err != nil {
-		return c, err
-	}
-	c.Ended = now - completed
-	c.PeakMB, err = peakMB("self") // before the plain listing, which is large
-	c.Plain = ms(plainListing(s.args.Live))
-	return c, err
 }
 
-// completed returns the number of completed local jobs of all grid jobs.
-func (s *site) completed(ctx context.Context) (int, error) {
-	states, err := serve.Ask(ctx, s.engine.Verbs(), wire.VerbList(), s.caller, wire.ListRequest{})
-	n := 0
-	for _, st := range states.Status {
-		n += st.Lookup.Counts.Completed
+// plainListing returns the CPU time of reading a listing of n jobs as text, and of comparing each row with the previous
+// row of the same job. Every program that watches so many jobs must do this work. The time is the mean of some rounds.
+func plainListing(n int) time.Duration {
+	type plainRow struct {
+		state, host string
+		seen        int
 	}
-	return n, err
+	const rounds = 10
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "%d_%d|RUNNING|node%03d|2026-11-24T02:51:06|None|0:0\n", 4711+i/1000, i%1000, i%500)
+	}
+	known, listing := make(map[string]plainRow, n), text.String()
+	before := processCPU()
+	for round := range rounds {
+		for line := range strings.Lines(listing) {
+			fields := strings.Split(line, "|")
+			row := known[fields[0]]
+			if row.state != fields[1] || row.host != fields[2] {
+				row.state, row.host = fields[1], fields[2]
+			}
+			row.seen = round
+			known[fields[0]] = row
+		}
+	}
+	return (processCPU() - before) / rounds
 }
 
-// restarted holds how long a new daemon takes until it answers.
-type restarted struct{ WallMS, CPUMS float64 }
+// Restarted holds how long a new daemon takes until it answers.
+type Restarted struct{ WallMS, CPUMS float64 }
 
-// restart opens the store and everything that uses it, and sends one lookup through the server.
-func (s *site) restart(ctx context.Context) (r restarted, err error) {
-	runtime.GC() // garbage of the previous daemon must not count
-	began, cpu, playing := time.Now(), processCPU(), s.player.spent()
-	err = profiled(fmt.Sprintf("restart-%d", s.args.Live), func() error {
-		if s.daemon, err = s.open(ctx, s.args.Dir); err != nil {
-			return err
-		}
-		c := client.Client{Socket: filepath.Join(s.args.Dir, "jjm.sock")}
-		a, err := client.Call(ctx, &c, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(s.grid.String())})
-		if err != nil {
-			return err
-		}
-		if len(a.Lookup) == 1 {
-			return a.Lookup[0].Error.Err()
-		}
-		return nil
+// Start opens the store and everything that uses it, and sends one lookup through the server.
+func (s *Site) Start(_ int, r *Restarted) error {
+	return try(func() {
+		runtime.GC() // garbage of the previous daemon must not count
+		began, cpu, playing := time.Now(), processCPU(), s.player.spent()
+		s.open()
+		c := client.Client{Socket: s.socket()}
+		a := must(client.Call(context.Background(), &c, wire.VerbLookup(),
+			wire.LookupRequest{Many: wire.Refs(s.grid.String())}))
+		check(a.Lookup[0].Error.Err())
+		*r = Restarted{ms(time.Since(began)), ms(processCPU() - cpu - (s.player.spent() - playing))}
 	})
-	return restarted{ms(time.Since(began)), ms(processCPU() - cpu - (s.player.spent() - playing))}, err
+}
+
+// measured holds all figures about one site: the medians of restarts, and the lookups.
+type measured struct {
+	Cycles
+	restart Restarted
+	lookups series
 }
 
 // live measures the cost of the sites of all sizes.
-func (b *bench) live() error {
-	large, err := b.measureSite(b.size.live, 0)
-	if err != nil {
-		return err
-	}
+func live(b *bench) {
+	large := b.measureSite(b.size.live, 0)
 	b.tellLarge(large)
-	all := []measured{}
+	all := map[int]Cycles{b.size.live: large.Cycles}
 	for _, n := range b.size.linear {
-		m, err := b.measureSite(n, 0)
-		if err != nil {
-			return err
-		}
-		all = append(all, m)
+		b.onFilledSite(n, 0, func(on site) { all[n] = ask[Cycles](on.Client, "Site.Cycles", b.size.watch) })
 	}
-	b.tellLinear(append(all, large))
-	old, err := b.measureSite(b.size.live, b.size.history)
-	if err != nil {
-		return err
+	least := b.size.linear[0]
+	for _, n := range append(b.size.linear, b.size.live) {
+		per := func(n int) float64 { return all[n].CPU / float64(n) * 1000 }
+		b.beside(fmt.Sprintf("%d live: CPU per cycle and 1000 live", n), per(n), "ms", fmt.Sprintf("%d live", least),
+			per(least), linearMost)
 	}
-	b.tellHistory(large, old)
-	return nil
+	b.tellHistory(large, b.measureSite(b.size.live, b.size.history))
 }
 
-// measured holds all figures about one site.
-type measured struct {
-	live     int
-	cycles   cycles
-	restarts []restarted
-	lookups  []float64 // ms
-}
-
-func (b *bench) measureSite(live, history int) (m measured, err error) {
-	defer b.closeSites()
-	m.live = live
-	s, err := b.site(live, history)
-	if err != nil {
-		return m, err
-	}
-	if err := s.ask("cycles", b.size.watch, &m.cycles); err != nil {
-		return m, err
-	}
-	if live < b.size.live {
-		return m, nil
-	}
-	if m.lookups, err = b.timeLookups(s); err != nil {
-		return m, err
-	}
-	for range b.size.rounds {
-		var r restarted
-		if err := s.ask("stop", nil, nil); err != nil {
-			return m, err
+// measureSite measures cycles, lookups and restarts of one site.
+func (b *bench) measureSite(live, history int) (m measured) {
+	m.lookups = series{}
+	b.onFilledSite(live, history, func(on site) {
+		m.Cycles = ask[Cycles](on.Client, "Site.Cycles", b.size.watch)
+		for range b.size.execs {
+			m.lookups.add("", b.lookUp(on).wall)
 		}
-		if err := s.ask("start", nil, &r); err != nil {
-			return m, err
+		s := series{}
+		for range b.size.rounds {
+			ask[int](on.Client, "Site.Stop", 0)
+			r := ask[Restarted](on.Client, "Site.Start", 0)
+			s.add("wall", r.WallMS)
+			s.add("cpu", r.CPUMS)
 		}
-		m.restarts = append(m.restarts, r)
-	}
-	return m, nil
-}
-
-func (m measured) restart() (wall, cpu float64) {
-	var walls, cpus []float64
-	for _, r := range m.restarts {
-		walls, cpus = append(walls, r.WallMS), append(cpus, r.CPUMS)
-	}
-	return median(walls), median(cpus)
+		m.restart = Restarted{s.median("wall"), s.median("cpu")}
+	})
+	return m
 }
 
 func (b *bench) tellLarge(m measured) {
-	c := m.cycles
-	name := fmt.Sprintf("%d live: ", m.live)
-	b.beside("live", name+"CPU per cycle of 10 s", c.per(c.CPU), "ms", "a plain listing", c.Plain, cycleCPU)
-	b.tell("live", name+"of it, the simulation's listing", c.per(c.Listing), "ms")
-	b.tell("live", name+"not in it: jobs and wrappers", c.per(c.Playing), "ms")
-	b.beside("live", name+"local jobs ended per cycle", c.per(float64(c.Ended)), "", "1 %", float64(m.live)/100, 0)
-	b.target("live", name+"listings per cycle", c.per(float64(c.Listings)), "", 1)
-	b.target("live", name+"peak memory, simulation included", c.PeakMB, "MB", peakMemory)
-	wall, cpu := m.restart()
-	b.target("live", name+"restart until the first answer", wall, "ms", restartMS)
-	b.tell("live", name+"restart, CPU", cpu, "ms")
-}
-
-// tellLinear reports the CPU time per local job of each site, compared with the smallest site.
-func (b *bench) tellLinear(all []measured) {
-	for _, m := range all {
-		per := func(m measured) float64 { return m.cycles.per(m.cycles.CPU) / float64(m.live) * 1000 }
-		name := fmt.Sprintf("%d live: CPU per cycle and 1000 live", m.live)
-		b.beside("live", name, per(m), "ms", fmt.Sprintf("%d live", all[0].live), per(all[0]), 1.5)
-	}
+	name := fmt.Sprintf("%d live: ", b.size.live)
+	b.beside(name+"CPU per cycle of 10 s", m.CPU, "ms", "a plain listing", m.Plain, cycleCPU)
+	b.tell(name+"of it, the simulation's listing", m.Listing, "ms")
+	b.tell(name+"not in it: jobs and wrappers", m.Playing, "ms")
+	b.beside(name+"local jobs ended per cycle", m.Ended, "", "1 %", float64(b.size.live)/100, 0)
+	b.target(name+"listings per cycle", m.Listings, "", 1)
+	b.target(name+"peak memory, simulation included", m.PeakMB, "MB", peakMemory)
+	b.target(name+"restart until the first answer", m.restart.WallMS, "ms", restartMS)
+	b.tell(name+"restart, CPU", m.restart.CPUMS, "ms")
 }
 
 // tellHistory compares the times of a site with finished jobs with the times of a site without finished jobs.
 func (b *bench) tellHistory(without, with measured) {
-	name := fmt.Sprintf("%d live, %d finished: ", with.live, b.size.history)
+	name := fmt.Sprintf("%d live, %d finished: ", b.size.live, b.size.history)
 	compare := func(what string, figure, other float64) {
-		b.beside("live", name+what, figure, "ms", "no history", other, sameLimit)
+		b.beside(name+what, figure, "ms", "no history", other, sameMost)
 	}
-	compare("CPU per cycle of 10 s", with.cycles.per(with.cycles.CPU), without.cycles.per(without.cycles.CPU))
-	w0, c0 := without.restart()
-	w1, c1 := with.restart()
-	compare("restart until the first answer", w1, w0)
-	compare("restart, CPU", c1, c0)
-	compare("lookup, median", median(with.lookups), median(without.lookups))
-	b.target("live", name+"lookup, 99 %", quantile(with.lookups, 0.99), "ms", lookupP99)
+	compare("CPU per cycle of 10 s", with.CPU, without.CPU)
+	compare("restart until the first answer", with.restart.WallMS, without.restart.WallMS)
+	compare("restart, CPU", with.restart.CPUMS, without.restart.CPUMS)
+	compare("lookup, median", with.lookups.median(""), without.lookups.median(""))
+	b.target(name+"lookup, 99 %", with.lookups.quantile("", 0.99), "ms", lookupP99)
 }
-
-// sameLimit is the largest ratio of two figures that count as equal. Two runs of the same program may differ by this
-// ratio.
-const sameLimit = 1.3

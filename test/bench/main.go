@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"jjm/internal/testkit/testbed"
 )
 
 // The exit codes.
@@ -25,80 +23,61 @@ const (
 )
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == childWord {
-		os.Exit(childMain(os.Args[2], os.Stdin, os.Stdout))
+	if len(os.Args) == 2 && os.Args[1] == childWord {
+		os.Exit(childMain())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once, even if it waits for a test bed
 	os.Exit(run(ctx, wholeSizes(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // section is one part of the table.
 type section struct {
 	name string
-	do   func(*bench) error
+	do   func(*bench)
 }
 
 func sections() []section {
-	return []section{
-		{"accept", (*bench).accept},
-		{"lookup", (*bench).lookup},
-		{"live", (*bench).live},
-		{"see", (*bench).see},
-		{"true", (*bench).bare},
-		{"kill", (*bench).kill},
-		{"tar", (*bench).tar},
-		{"split", (*bench).split},
-		{"datasets", (*bench).datasets},
-		{"slurm", (*bench).slurm},
-		{"condor", (*bench).condor},
-		{"blahp", (*bench).blahp},
-		{"gatekeepers", (*bench).gatekeepers},
-	}
+	return []section{{"accept", accept}, {"lookup", lookup}, {"live", live}, {"see", see}, {"true", bare}, {"kill", kill},
+		{"tar", tar}, {"split", splitters}, {"datasets", datasets}, {"slurm", slurm}, {"condor", condor}, {"blahp", blahp},
+		{"gatekeepers", gatekeepers}}
 }
 
 // bench is one run.
 type bench struct {
+	tb
+	table
 	ctx    context.Context // of the whole run, which is one command
 	bin    string          // the folder of the programs
 	dir    string          // the folder of everything that is written
 	shared string          // the work areas, as on a file server
 	size   sizes
-	rows   []row
-	say    func(format string, args ...any)
-	made   []string // further folders to remove
-	keep   []string // folders of daemons for which a wait failed
-	holds  []*testbed.Hold
-
-	sites map[siteArgs]*siteProc // the running sites
+	made   []string // folders to remove
 }
 
 // sizes determine how much is measured. Tests use smaller sizes.
 type sizes struct {
-	live     int // local jobs of the large sites
-	history  int // finished local jobs
-	linear   []int
+	live     int           // local jobs of the large sites
+	history  int           // finished local jobs
+	linear   []int         // local jobs of the other sites
 	quiet    time.Duration // the wait before live jobs are measured
 	watch    time.Duration // how long live jobs are measured
 	execs    int
-	jobs     int // runs of /bin/true
+	jobs     int // runs of /bin/true; half as many on Slurm
 	files    int // files of the tar
 	fileSize int
 	rounds   int
-	singles  int   // grid jobs of one local job
-	short    int   // jobs on Slurm
-	split    []int // files to cut
-	datasets []int // files that are cut while they are added
-	feed     int   // files that are cut after all were added
-	calls    int   // calls of the scripts of blahp and ARC
+	singles  int    // grid jobs of one local job
+	split    [2]int // files to cut
+	datasets [2]int // files that are cut while they are added
+	feed     int    // files that are cut after all were added
+	calls    int    // calls of the scripts of blahp and ARC
 }
 
 func wholeSizes() sizes {
 	return sizes{live: 100_000, history: 1_000_000, linear: []int{1000, 10_000}, quiet: 5 * time.Second,
-		watch: 30 * time.Second,
-		execs: 300, jobs: 2000, files: 10_000, fileSize: 100_000, rounds: 3,
-		singles: 10_000, short: 1000, split: []int{1000, 10_000, 100_000, 1_000_000},
-		datasets: []int{10_000, 100_000}, feed: 1_000_000, calls: 50}
+		watch: 30 * time.Second, execs: 300, jobs: 2000, files: 10_000, fileSize: 100_000, rounds: 3, singles: 10_000,
+		split: [2]int{100_000, 1_000_000}, datasets: [2]int{10_000, 100_000}, feed: 1_000_000, calls: 50}
 }
 
 func run(ctx context.Context, size sizes, args []string, out, log io.Writer) int {
@@ -108,42 +87,39 @@ func run(ctx context.Context, size sizes, args []string, out, log io.Writer) int
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	bin := fs.String("bin", "bin", "the `FOLDER` of jjm's programs")
 	dir := fs.String("dir", "", "write below this `FOLDER`, on a local disk (default: the temporary one)")
-	fs.IntVar(&size.live, "live", size.live, "the `NUMBER` of local jobs of the sections accept, lookup, live and kill")
 	profile := fs.String("profile", "", "write CPU profiles of the children into this `FOLDER`")
+	fs.IntVar(&size.live, "live", size.live,
+		"the `NUMBER` of local jobs of the sections accept, lookup, live, see and kill")
 	if err := fs.Parse(args); err != nil {
 		return exitError
 	}
-	b := &bench{ctx: ctx, size: size, sites: map[siteArgs]*siteProc{}}
-	began := time.Now()
-	b.say = func(format string, args ...any) {
-		fmt.Fprintf(log, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-	}
-	wanted, err := choose(*only, fs.Args())
-	if err == nil {
-		err = b.prepare(*bin, *dir, *profile)
-	}
-	if err == nil {
-		defer b.clean()
-		err = b.measure(wanted)
-	}
-	table := report{Machine: thisMachine(), Rows: b.rows}
-	if *asJSON {
-		err = errors.Join(err, table.json(out))
-	} else {
-		err = errors.Join(err, table.text(out))
-	}
+	b := newBench(ctx, size, log)
+	defer b.clean()
+	err := try(func() {
+		wanted := choose(*only, fs.Args())
+		b.prepare(*bin, *dir, *profile)
+		check(b.measure(wanted))
+	})
+	err = errors.Join(err, b.print(out, *asJSON))
 	switch {
 	case err != nil:
 		fmt.Fprintln(log, "bench:", err)
 		return exitError
-	case table.missed():
+	case b.missed():
 		return exitMissed
 	}
 	return exitOK
 }
 
-func names() []string {
-	var all []string
+func newBench(ctx context.Context, size sizes, log io.Writer) *bench {
+	began := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(log, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+	return &bench{tb: tb{say: say}, ctx: ctx, size: size}
+}
+
+func names() (all []string) {
 	for _, s := range sections() {
 		all = append(all, s.name)
 	}
@@ -151,61 +127,54 @@ func names() []string {
 }
 
 // choose returns the sections to measure.
-func choose(only string, rest []string) ([]section, error) {
+func choose(only string, rest []string) (chosen []section) {
 	if len(rest) > 0 {
-		return nil, fmt.Errorf("unexpected argument %q: sections are named by -run", rest[0])
+		check(fmt.Errorf("unexpected argument %q: sections are named by -run", rest[0]))
 	}
 	if only == "" {
-		return sections(), nil
+		return sections()
 	}
-	var chosen []section
-	for _, name := range strings.Split(only, ",") {
-		i := slices.IndexFunc(sections(), func(s section) bool { return s.name == name })
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.Index(names(), name)
 		if i < 0 {
-			return nil, fmt.Errorf("-run %q: there are %v", name, names())
+			check(fmt.Errorf("-run %q: there are %v", name, names()))
 		}
 		chosen = append(chosen, sections()[i])
 	}
-	return chosen, nil
+	return chosen
 }
 
 // prepare finds the programs and makes the folders.
-func (b *bench) prepare(bin, dir, profile string) (err error) {
-	if b.bin, err = filepath.Abs(bin); err != nil {
-		return err
-	}
+func (b *bench) prepare(bin, dir, profile string) {
+	b.bin = must(filepath.Abs(bin))
 	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper", "jjm-gatekeeper"} {
 		if _, err := os.Stat(filepath.Join(b.bin, name)); err != nil {
-			return fmt.Errorf("%w: run make build first", err)
+			check(fmt.Errorf("%w: run make build first", err))
 		}
 	}
 	if profile != "" {
-		if profile, err = filepath.Abs(profile); err != nil {
-			return err
-		}
-		if err := errors.Join(os.MkdirAll(profile, 0o755), os.Setenv(profileEnv, profile)); err != nil {
-			return err
-		}
+		profile = must(filepath.Abs(profile))
+		check(errors.Join(os.MkdirAll(profile, 0o755), os.Setenv(profileEnv, profile)))
 	}
-	if b.dir, err = os.MkdirTemp(dir, "jjm-bench-"); err != nil {
-		return err
+	b.dir = b.folder(dir)
+	// At a real site the work areas are on a shared file server. Here they are in memory if possible, because the speed
+	// of this machine's disk should not be measured.
+	b.shared = b.dir
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		b.shared = b.folder("/dev/shm")
 	}
-	// At a real site the work areas are on a shared file server. Here they are in memory, because the speed of this
-	// machine's disk should not be measured.
-	if b.shared, err = os.MkdirTemp("/dev/shm", "jjm-bench-"); err != nil {
-		b.shared, err = b.dir+"/shared", os.Mkdir(b.dir+"/shared", 0o755)
-	}
-	return err
+}
+
+// folder makes an empty folder below another one. Everybody may look into it. It is removed at the end of the run.
+func (b *bench) folder(below string) string {
+	dir := must(os.MkdirTemp(below, "jjm-bench-"))
+	b.made = append(b.made, dir)
+	check(os.Chmod(dir, 0o755))
+	return dir
 }
 
 func (b *bench) clean() {
-	for _, s := range b.sites {
-		s.close()
-	}
-	for _, dir := range append(b.made, b.shared, b.dir) {
-		if slices.ContainsFunc(b.keep, func(kept string) bool { return strings.HasPrefix(kept, dir+"/") }) {
-			continue
-		}
+	for _, dir := range b.made {
 		if err := os.RemoveAll(dir); err != nil {
 			b.say("%v", err)
 		}
@@ -215,24 +184,24 @@ func (b *bench) clean() {
 // measure runs the sections. If a section fails, the following sections still run.
 func (b *bench) measure(wanted []section) error {
 	var errs []error
-	for i, s := range wanted {
+	for _, s := range wanted {
 		b.say("%s", s.name)
-		if err := s.do(b); err != nil {
+		b.of = s.name
+		err := b.section(func() { s.do(b) })
+		switch {
+		case errors.Is(err, errNotMeasured):
+			b.say("  %v", err)
+		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
 		}
-		b.leaveBeds()
 		if b.ctx.Err() != nil {
 			break
-		}
-		// The section live starts with the site of the section lookup.
-		if i+1 == len(wanted) || wanted[i+1].name != "live" {
-			b.closeSites()
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// folder creates an empty folder.
-func (b *bench) folder(name string) (string, error) {
-	return os.MkdirTemp(b.dir, name+"-")
+// keep leaves the folder with this path where it is at the end of the run.
+func (b *bench) keep(path string) {
+	b.made = slices.DeleteFunc(b.made, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 }

@@ -31,11 +31,8 @@ type player struct {
 
 // newPlayer returns a simulation with slots for running jobs, whose wrappers write below work. If idle is set, no job
 // ever starts.
-func newPlayer(work string, slots int, idle bool) (*player, error) {
-	area, err := sandbox.OpenArea(work)
-	if err != nil {
-		return nil, err
-	}
+func newPlayer(work string, slots int, idle bool) *player {
+	area := must(sandbox.OpenArea(work))
 	p := &player{area: area, rand: rand.New(rand.NewPCG(1, 2)), over: make(chan struct{})}
 	p.now.Store(time.Now().UnixNano())
 	wrapper := adaptertest.InArea(area)
@@ -50,7 +47,7 @@ func newPlayer(work string, slots int, idle bool) (*player, error) {
 			return adaptertest.Play{Data: "-", Life: time.Duration(p.rand.ExpFloat64() * float64(meanLife))}
 		},
 	})
-	return p, nil
+	return p
 }
 
 // play moves the simulation ten times a second until ctx ends.

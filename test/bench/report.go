@@ -4,6 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -30,14 +35,20 @@ const (
 	missed = "MISSED"
 )
 
+// table collects the rows.
+type table struct {
+	of   string // the section of the next rows
+	rows []row
+}
+
 // target adds a figure that must not exceed a target.
-func (b *bench) target(section, name string, figure float64, unit string, target float64) {
-	b.beside(section, name, figure, unit, "target: at most", target, 1)
+func (t *table) target(name string, figure float64, unit string, target float64) {
+	t.beside(name, figure, unit, "target: at most", target, 1)
 }
 
 // beside adds a figure and the figure with which it is compared. The ratio must not exceed limit; 0 = no verdict.
-func (b *bench) beside(section, name string, figure float64, unit, against string, with, limit float64) {
-	r := row{Section: section, Name: name, Figure: figure, Unit: unit, Against: against, With: with, Limit: limit}
+func (t *table) beside(name string, figure float64, unit, against string, with, limit float64) {
+	r := row{Section: t.of, Name: name, Figure: figure, Unit: unit, Against: against, With: with, Limit: limit}
 	if with > 0 {
 		r.Ratio = figure / with
 	}
@@ -47,53 +58,40 @@ func (b *bench) beside(section, name string, figure float64, unit, against strin
 			r.Verdict = ok
 		}
 	}
-	b.rows = append(b.rows, r)
+	t.rows = append(t.rows, r)
 }
 
 // tell adds a figure without a comparison.
-func (b *bench) tell(section, name string, figure float64, unit string) {
-	b.rows = append(b.rows, row{Section: section, Name: name, Figure: figure, Unit: unit})
+func (t *table) tell(name string, figure float64, unit string) {
+	t.beside(name, figure, unit, "", 0, 0)
 }
 
-// report is the whole output.
-type report struct {
-	Machine machine `json:"machine"`
-	Rows    []row   `json:"rows"`
+func (t *table) missed() bool {
+	return slices.ContainsFunc(t.rows, func(r row) bool { return r.Verdict == missed })
 }
 
-func (r report) missed() bool {
-	for _, row := range r.Rows {
-		if row.Verdict == missed {
-			return true
-		}
+// print writes the table as text or as JSON.
+func (t *table) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(map[string]any{"machine": machine(), "rows": t.rows})
 	}
-	return false
-}
-
-func (r report) json(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
-
-func (r report) text(w io.Writer) error {
-	fmt.Fprintln(w, r.Machine)
-	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "section\tfigure\t\tcompared with\t\tratio\t")
-	for _, row := range r.Rows {
+	fmt.Fprintf(w, "%s\n\n", machine())
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "section\tfigure\t\tcompared with\t\tratio\t")
+	for _, r := range t.rows {
 		with, ratio := "", ""
-		if row.Against != "" {
-			with = quantity(row.With, row.Unit)
-			ratio = fmt.Sprintf("%.2f", row.Ratio)
+		if r.Against != "" {
+			with, ratio = quantity(r.With, r.Unit), fmt.Sprintf("%.2f", r.Ratio)
 		}
-		if row.Limit > 0 && row.Limit != 1 {
-			ratio += fmt.Sprintf(" (at most %g)", row.Limit)
+		if r.Limit > 0 && r.Limit != 1 {
+			ratio += fmt.Sprintf(" (at most %g)", r.Limit)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Section, row.Name, quantity(row.Figure, row.Unit), row.Against,
-			with, ratio, row.Verdict)
+		fmt.Fprintln(columns, strings.Join([]string{r.Section, r.Name, quantity(r.Figure, r.Unit), r.Against, with, ratio,
+			r.Verdict}, "\t"))
 	}
-	return t.Flush()
+	return columns.Flush()
 }
 
 // quantity returns a figure with its unit. The figure has three significant digits; from 100 on it is a whole number.
@@ -102,8 +100,37 @@ func quantity(f float64, unit string) string {
 	if f >= 100 || strings.Contains(s, "e") {
 		s = fmt.Sprintf("%.0f", f)
 	}
-	if unit == "" {
-		return s
+	return strings.TrimSpace(s + " " + unit)
+}
+
+// machine describes where the figures were measured. Its load is that of the last minutes: other processes make wall
+// times longer.
+func machine() string {
+	read := func(path string) string {
+		text, _ := os.ReadFile(path) // an unknown fact is empty
+		return strings.TrimSpace(string(text))
 	}
-	return s + " " + unit
+	cpu := "an unknown CPU"
+	if m := regexp.MustCompile(`(?m)^model name\s*: (.+)$`).FindStringSubmatch(read("/proc/cpuinfo")); m != nil {
+		cpu = m[1]
+	}
+	return fmt.Sprintf("%d cores of %s, Linux %s, %s; load %s", runtime.NumCPU(), cpu,
+		read("/proc/sys/kernel/osrelease"), runtime.Version(), read("/proc/loadavg"))
+}
+
+// series holds repeated measurements by name.
+type series map[string][]float64
+
+func (s series) add(name string, figure float64) { s[name] = append(s[name], figure) }
+
+func (s series) median(name string) float64 { return s.quantile(name, 0.5) }
+
+// quantile returns the smallest figure that a share q of the figures does not exceed, 0 if there are none.
+func (s series) quantile(name string, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(s[name]))
+	if len(sorted) == 0 {
+		return 0
+	}
+	i := int(math.Ceil(q*float64(len(sorted)))) - 1
+	return sorted[min(max(i, 0), len(sorted)-1)]
 }

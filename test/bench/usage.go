@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,9 +18,7 @@ const rusageThread = 1
 // cpuOf returns user and system time of this process or thread.
 func cpuOf(who int) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(who, &u); err != nil {
-		return 0
-	}
+	check(syscall.Getrusage(who, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -27,23 +28,16 @@ func processCPU() time.Duration { return cpuOf(syscall.RUSAGE_SELF) }
 func threadCPU() time.Duration { return cpuOf(rusageThread) }
 
 // peakMB returns the peak of the resident memory of a process, in 10^6 bytes.
-func peakMB(pid string) (float64, error) {
-	text, err := os.ReadFile("/proc/" + pid + "/status")
-	if err != nil {
-		return 0, err
-	}
-	return parsePeak(string(text))
+func peakMB(pid string) float64 {
+	return must(parsePeak(string(must(os.ReadFile("/proc/" + pid + "/status")))))
 }
 
 // parsePeak parses VmHWM of /proc/PID/status (proc(5)), which is in KiB.
 func parsePeak(status string) (float64, error) {
-	for line := range strings.Lines(status) {
-		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
-			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
-			return kib * 1024 / 1e6, err
-		}
-	}
-	return 0, fmt.Errorf("VmHWM: not in the status of the process")
+	_, rest, _ := strings.Cut(status, "\nVmHWM:")
+	value, _, _ := strings.Cut(rest, "kB")
+	kib, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	return kib * 1024 / 1e6, err
 }
 
 // procTimes are the CPU times of a process, and of the children for which it has waited.
@@ -53,12 +47,8 @@ func (t procTimes) minus(o procTimes) procTimes {
 	return procTimes{t.own - o.own, t.children - o.children}
 }
 
-func timesOf(pid int) (procTimes, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return procTimes{}, err
-	}
-	return parseStat(string(text))
+func timesOf(pid int) procTimes {
+	return must(parseStat(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))))))
 }
 
 // tick is the unit of /proc/PID/stat: USER_HZ is 100 on every Linux that Go supports.
@@ -67,20 +57,34 @@ const tick = 10 * time.Millisecond
 // parseStat parses fields 14 to 17 of /proc/PID/stat (proc(5)). The second field, the name of the program, may contain
 // anything, but ends with the last parenthesis.
 func parseStat(text string) (procTimes, error) {
+	const behind = 11 // fields between the name and field 14
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const state = 3 // the number of the field in fields[0]
-	if len(fields) <= 17-state {
-		return procTimes{}, fmt.Errorf("stat of a process has %d fields", len(fields)+state-1)
-	}
 	var t [4]time.Duration
 	for i := range t {
-		n, err := strconv.ParseInt(fields[14-state+i], 10, 64)
+		if len(fields) <= behind+i {
+			return procTimes{}, errors.New("the stat of a process is too short")
+		}
+		n, err := strconv.ParseInt(fields[behind+i], 10, 64)
 		if err != nil {
 			return procTimes{}, fmt.Errorf("stat of a process: %w", err)
 		}
 		t[i] = time.Duration(n) * tick
 	}
 	return procTimes{own: t[0] + t[1], children: t[2] + t[3]}, nil
+}
+
+// cost holds what one run of a program, with the children for which it waited, took in milliseconds.
+type cost struct{ wall, cpu float64 }
+
+// spend runs a program to its end, and returns its standard output and its cost.
+func spend(cmd *exec.Cmd) (string, cost) {
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	began := time.Now()
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		check(fmt.Errorf("%s: %w: %.400s%.400s", strings.Join(cmd.Args, " "), err, said.String(), out.String()))
+	}
+	return out.String(), cost{ms(time.Since(began)), ms(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())}
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

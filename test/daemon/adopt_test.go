@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// onWork returns a configuration with a work area outside the state folder.
+// onWork returns the line of a configuration that sets the folder of the work area.
 func onWork(work string) string { return fmt.Sprintf("work = %q\n", work) }
 
 // refusal starts a daemon in a state folder. It returns the daemon's error, or "" if the daemon serves.
@@ -73,7 +73,7 @@ func TestStore_TwoStatesOnOneWorkArea(t *testing.T) {
 	}
 }
 
-// in starts a daemon with the same configuration in another state folder.
+// in starts another daemon with the same configuration in another state folder, and kills it at the end of the test.
 func (d *daemon) in(state string) *daemon {
 	d.t.Helper()
 	s := &daemon{t: d.t, dir: d.dir, log: &logBuffer{}, cmd: d.cmd, env: append(slices.Clone(d.env), "JJM_STATE="+state)}

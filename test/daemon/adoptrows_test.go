@@ -59,13 +59,13 @@ func TestAdopt_EachRowOfTheTableIsTried(t *testing.T) {
 	}
 }
 
-// loss is a site that loses some of its data.
+// loss is a site that loses some of its data, with a daemon and a work area.
 type loss struct {
 	*daemon
 	work string
 }
 
-// submits submits a grid job and checks that the job gets this id.
+// submits submits a grid job, and fails the test unless the grid job gets the given id.
 func (l *loss) submits(id string, more ...string) {
 	l.t.Helper()
 	out, code := l.says(append([]string{"submit", "job.toml"}, more...)...)
@@ -100,7 +100,7 @@ func (l *loss) copyState() string {
 	return to
 }
 
-// refused checks that the daemon refuses to start, and that its error contains the given texts.
+// refused requires that the daemon refuses to start, with an error that contains the given texts.
 func (l *loss) refused(want ...string) {
 	l.t.Helper()
 	said := l.refusal(l.state())
@@ -141,7 +141,8 @@ func (l *loss) stateIsLost() {
 	}
 }
 
-// running submits a grid job that ends when a file exists, and returns the path of the file.
+// running submits a grid job whose local job ends when a file exists. It waits until the grid job runs, and returns the
+// path of the file.
 func (l *loss) running(id string) (file string) {
 	l.t.Helper()
 	file = filepath.Join(l.dir, "go")
@@ -200,7 +201,7 @@ func (l *loss) workIsMoved() {
 	l.again()
 	l.submits("2", "--wait")
 	l.stop()
-	l.must(os.Symlink(moved, l.work)) // a link to the moved folder also works
+	l.must(os.Symlink(moved, l.work)) // with a link at the old path the moved folder also works
 	l.write("jjm.toml", onWork(l.work))
 	l.again()
 	l.submits("3", "--wait")

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// judgedSteps is the program of the local jobs. If it is called with "analyse", it judges a local job: it retries local
-// job 1 once, completes 2 although 2 exited with 9, and fails 3 although 3 exited with 0. For 4 it prints an answer
-// that jjm cannot use.
+// judgedSteps is the program of the local jobs. If its first argument is "analyse", it decides how a local job ended:
+// it retries local job 1 once, completes 2 although 2 exited with 9, and fails 3 although 3 exited with 0. For 4 it
+// prints an answer that jjm cannot use.
 const judgedSteps = `#!/bin/sh
 if [ "$1" != analyse ]; then
 	[ "$1" = 2 ] && exit 9

@@ -123,7 +123,7 @@ func proxyTo(t *testing.T, socket, account string) string {
 	return server.URL
 }
 
-// hostileReason is a reason of an order that would change the page if the page did not escape the reason.
+// hostileReason is the reason of an order, with HTML that would run a script on the page if the page did not escape it.
 const hostileReason = `<script>document.title='taken'</script><img src=x onerror="document.title='taken'">`
 
 // In a real browser, every view is displayed, a page updates itself, and hostile texts have no effect.
@@ -179,7 +179,8 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	}
 }
 
-// updates checks that a page shows the end of grid job 1 without a reload. Grid job 1 waits for a file.
+// updates requires that a page shows the end of grid job 1 without a reload. The local job of grid job 1 ends when the
+// file exists.
 func (b *browser) updates(file string) {
 	b.t.Helper()
 	b.visit("/jobs/1", "before")
@@ -202,7 +203,7 @@ func (b *browser) updates(file string) {
 	}
 }
 
-// looks checks the use of the keyboard, a narrow screen and dark colours.
+// looks checks how the page behaves with a keyboard, on a narrow screen, and with dark colours.
 func (b *browser) looks() {
 	b.t.Helper()
 	b.visit("/", "light")

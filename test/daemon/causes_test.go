@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// jjm shows why local jobs failed: the last lines and the resource usage of one of them, and the files in its work
-// folder as long as the folder exists.
+// jjm shows why local jobs failed: the number of local jobs by cause, the last lines and the resource usage of one of
+// them, and the files in its work folder as long as the folder exists.
 func TestCauses_TellWhyWithTheLastWordsOfOne(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

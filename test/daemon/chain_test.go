@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestChain_TheExampleDoesWhatItSays submits the three steps immediately. Each step reads the outputs of the previous
-// step, under names that its command can open.
+// TestChain_TheExampleDoesWhatItSays submits the three steps of etc/examples/chain one after another, without waiting
+// for their ends. Each step reads the outputs of the previous step, under names that its command can open.
 func TestChain_TheExampleDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -113,7 +113,8 @@ command = ["sh", "-c", 'cat "$1" "$JJM_INPUT_FILES" >read; cat $(cat "$JJM_INPUT
 	} {
 		files := d.output(id)
 		for name, text := range want {
-			// The path occurs on the command line, in the list of files, and in the files that the list names.
+			// The command prints the path of a file three times: from its command line, from the list of files, and from the
+			// listed file itself.
 			path, again, _ := strings.Cut(strings.TrimPrefix(files[name], text), "\n")
 			if again != text || !strings.HasPrefix(path, d.dir+"/state/work/") {
 				t.Errorf("%s holds %q, want %q, a path, and that again", name, files[name], text)

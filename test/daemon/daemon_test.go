@@ -1,4 +1,5 @@
-// Package daemon_test tests the real daemon: reload, service manager, stop, and the demonstration.
+// Package daemon_test runs the real daemon and its commands: each test starts a daemon, disturbs or kills it, and
+// checks what users see.
 package daemon_test
 
 import (
@@ -26,7 +27,7 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// daemon is one running daemon.
+// daemon is one running daemon, with the folder of its state and files.
 type daemon struct {
 	t   testing.TB
 	dir string
@@ -53,13 +54,14 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// start starts a daemon in a new folder, whose path is short enough for a socket.
+// start starts a daemon with a configuration in a new folder, whose path is short enough for a socket.
 func start(t testing.TB, config string, env ...string) *daemon {
 	t.Helper()
 	return startWith(t, config, env, nil)
 }
 
-// startWith is start with additional environment variables for the clients.
+// startWith starts a daemon as start does. clients are additional environment variables for the commands that talk to
+// the daemon.
 func startWith(t testing.TB, config string, env, clients []string) *daemon {
 	t.Helper()
 	dir := shortDir(t)
@@ -128,7 +130,7 @@ func TestReload_TakesOverWhatItCanAndSaysWhatNot(t *testing.T) {
 	t.Parallel()
 	d := start(t, "log = \"info\"\n")
 	d.write("jjm.toml", "log = \"debug\"\n[engine]\npoll = \"2s\"\nworkers = 9\n")
-	d.logs("configuration reloaded") // the reload needs no signal
+	d.logs("configuration reloaded") // the daemon notices the changed file without a signal
 	d.logs("no effect before a restart\" setting=engine.workers")
 	d.write("jjm.toml", "log = \"dbug\"\n")
 	d.logs("was not reloaded")
@@ -177,6 +179,9 @@ func TestNotify_ReadyWatchdogStopping(t *testing.T) {
 	expect("STOPPING=1")
 	if err := d.cmd.Wait(); err != nil {
 		t.Errorf("SIGTERM: %v, want exit 0; the log:\n%s", err, d.log)
+	}
+	if !strings.Contains(d.log.String(), `why="terminated signal received"`) {
+		t.Errorf("the log does not name the signal:\n%s", d.log)
 	}
 }
 

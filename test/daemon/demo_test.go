@@ -55,8 +55,8 @@ func demoFolder(t *testing.T) string {
 // nobody is the account of the second demonstration (Debian's nobody).
 const nobody = 65534
 
-// TestDemo_RunsAsAnOrdinaryUser runs the demonstration as another account. If the test does not run as root, the
-// previous test already ran the demonstration as an ordinary user.
+// TestDemo_RunsAsAnOrdinaryUser runs the demonstration as another account than root. If the tests do not run as root,
+// it does nothing, because the other test of the demonstration has then already used an ordinary account.
 func TestDemo_RunsAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		return

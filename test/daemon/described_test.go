@@ -15,8 +15,8 @@ import (
 	"jjm/internal/testkit/said"
 )
 
-// described is a site with the batch system that docs/SITE-ADAPTERS.md describes, but without arrays. The batch system
-// has no walltimes.
+// described is a site with the batch system of three scripts that docs/SITE-ADAPTERS.md describes, but without arrays
+// and walltimes.
 type described struct {
 	t        *testing.T
 	dir, bin string
@@ -129,7 +129,7 @@ func TestDescribed_AnHonestSystemPasses(t *testing.T) {
 	}
 }
 
-// The test finds a listing that omits one of twelve running jobs.
+// A listing omits one of twelve running jobs. The test of the cluster must find this.
 func TestDescribed_AListingThatLosesAJobIsFound(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestDescribed_AListingThatLosesAJobIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.command("tstat.whole", string(text))
-	// Because other checks run jobs at the same time, only a job whose script waits for the file stay is omitted.
+	// Other checks run jobs at the same time. The listing therefore only omits a job whose script waits for the file stay.
 	d.command("tstat", `#!/bin/sh
 staying=$(cd "$TINY_HOME" && grep -ls 'cat stay' [0-9]*/script | tr '/\n' '  ')
 "$0.whole" | awk -v staying=" $staying" '
@@ -156,7 +156,7 @@ staying=$(cd "$TINY_HOME" && grep -ls 'cat stay' [0-9]*/script | tr '/\n' '  ')
 	}
 }
 
-// The remedy in the output fits the cause and the batch system.
+// A command of the batch system fails. The remedy in the output of the test fits the cause and the batch system.
 func TestDescribed_TheRemedyFits(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

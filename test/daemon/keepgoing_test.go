@@ -115,7 +115,7 @@ func (b backend) attempts(queue string) int {
 	return strings.Count(string(text), "\n")
 }
 
-// kind returns a text that is equal for rows that test the same behaviour.
+// kind returns a text that is the same for all rows that test the same behaviour.
 func (e emulated) kind() string {
 	outcomes := slices.Compact(slices.Sorted(slices.Values(e.BackendOutcome)))
 	return fmt.Sprint(e.KeepGoing, e.Seed.RolledBack, e.Seed.Error != nil, outcomes)
@@ -136,8 +136,9 @@ func emulatedRows(t testing.TB) map[string]emulated {
 	return rows
 }
 
-// After a submission one by one, the local jobs and the grid job have the states in the row. If the row has an error,
-// jjm reports the refusal that stopped the submission. A grid job that is rolled back no longer exists.
+// The test submits the grid job of each row. Afterwards the local jobs and the grid job must have the states of the
+// row. If the row has an error, jjm must report the refusal that stopped the submission. A grid job that is rolled back
+// must no longer exist.
 func TestKeepGoing_GoldenRows(t *testing.T) {
 	t.Parallel()
 	b := backend{t.TempDir()}
@@ -181,7 +182,7 @@ func submitRow(d *daemon, b backend, id string, row emulated) string {
 	return strings.TrimSpace(out)
 }
 
-// told runs jjm and returns its standard output, its standard error and its exit code.
+// told runs jjm, and returns its standard output, its standard error and its exit code.
 func (d *daemon) told(args ...string) (stdout, stderr string, code int) {
 	d.t.Helper()
 	cmd := bin.Command(d.t, args...)

@@ -50,7 +50,7 @@ func (d *daemon) statusOf(id string) (status string, c wire.Counts) {
 	return st.Lookup.Status, st.Lookup.Counts
 }
 
-// aborted waits until a grid job is over.
+// aborted waits until a grid job has the status aborted.
 func (d *daemon) aborted(id string) {
 	d.t.Helper()
 	d.eventually("it is aborted", func() bool { status, _ := d.statusOf(id); return status == jjm.Aborted.String() })
@@ -154,8 +154,8 @@ func (d *daemon) nothingStarted(answered time.Time, none bool) {
 	}
 }
 
-// If a kill arrives while bulks of its grid job are made and submitted, no job of these bulks starts after the answer
-// to the kill.
+// A kill arrives while bulks of its grid job are made and submitted. No job of these bulks starts after the answer to
+// the kill.
 func TestKill_NothingStartsOfABulkThatIsBeingSubmitted(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)

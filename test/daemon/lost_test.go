@@ -9,9 +9,8 @@ import (
 	"jjm/internal/storage/highwater"
 )
 
-// TestLost_IsNoticedAndHealed: the store, the work area or the records are moved away under a running daemon. The
-// daemon accepts no new work, reports the reason, and continues when the folder is back. Lost records are written
-// again.
+// TestLost_IsNoticedAndHealed moves away the store, the work area or the records under a running daemon. The daemon
+// accepts no new work, reports the reason, and continues when the folder is back. Lost records are written again.
 func TestLost_IsNoticedAndHealed(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -47,7 +46,7 @@ func TestLost_IsNoticedAndHealed(t *testing.T) {
 		if out, _ := d.says("clusters"); !strings.Contains(out, "was removed") {
 			t.Errorf("%s: jjm clusters says nothing:\n%s", name, out)
 		}
-		if name == "records" { // the records are lost, and their folder is made again
+		if name == "records" { // the records are lost, and the test makes their folder again
 			must(os.RemoveAll(at(name + ".away")))
 			must(os.Mkdir(at(name), 0o755))
 		} else {

@@ -23,7 +23,7 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// scrape returns the metrics at an address of a network.
+// scrape returns the metrics that are served at an address.
 func scrape(t testing.TB, network, address string) string {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// overlay writes down its events and its files of minimum bias. The second part fails while the file "fail" exists.
+// overlay is the program of the local jobs. It writes down its events and its files of minimum bias (background events
+// that are added to the signal). The part that begins at event 11 fails while the file "fail" exists.
 const overlay = `#!/bin/sh
 files=$(tr -d ' \n' <"$JJM_INPUT" | sed 's/.*"dataset":"mb","files":\[\([^]]*\)\].*/\1/')
 [ "$2" = 11 ] && [ -e "$1/fail" ] && exit 3

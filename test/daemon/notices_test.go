@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// noticePoints returns the failpoints of the outbox of notices, in the order in which a notice reaches them.
+// noticePoints returns the failpoints on the way of a notice, in the order in which a notice passes them. At a
+// failpoint the test kills the daemon.
 func noticePoints() []string {
 	return []string{"notify.found", "notify.stored", "notify.sent", "notify.ended"}
 }

@@ -14,15 +14,15 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// pbsMoods are settings of the imitation of PBS with which the demonstration succeeds (docs/PBS.md, The fake). Every
-// run tests the first of these settings; the campaign also tests the others.
+// pbsMoods are settings of the fake PBS with which the demonstration succeeds (docs/PBS.md, The fake). Every run of the
+// test uses the first of these settings; the campaign also uses the others.
 var pbsMoods = []string{
 	"FAULTS=one-id", "", "WAIT=2s", "HISTORY=off", "FAULTS=lost-history", "PORTS=512", "PORTS=12 FAULTS=ports-quiet",
 	"FAULTS=endless", "FAULTS=qdel-crash", "FAULTS=qsub-killed", "FAULTS=qalter-killed", "FAULTS=qalter-denied",
 	"FAULTS=rerun",
 }
 
-// TestDemo_RunsOnPBSInItsMoods runs the demonstration on the imitation of PBS, once with each of these settings.
+// TestDemo_RunsOnPBSInItsMoods runs the demonstration on the fake PBS, once with each of the settings pbsMoods.
 func TestDemo_RunsOnPBSInItsMoods(t *testing.T) {
 	t.Parallel()
 	program := buildFakePBS(t)
@@ -47,7 +47,7 @@ func TestDemo_RunsOnPBSInItsMoods(t *testing.T) {
 	}
 }
 
-// buildFakePBS returns the path of the imitation.
+// buildFakePBS builds the fake PBS, and returns the path of its program.
 func buildFakePBS(t *testing.T) string {
 	t.Helper()
 	needs.EndToEnd(t)
@@ -60,8 +60,8 @@ func buildFakePBS(t *testing.T) string {
 	return program
 }
 
-// onFakePBS installs the commands of an imitation with some settings, and returns the path of a configuration that uses
-// the imitation.
+// onFakePBS installs the commands of a fake PBS with the given settings. It returns the path of a configuration of jjm
+// that uses this PBS.
 func onFakePBS(t *testing.T, program string, mood string) string {
 	t.Helper()
 	dir := shortDir(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRecords_AreAskedTogether: one query reads the records of all grid jobs. It selects by type, status, cluster and
-// time, and includes grid jobs that are in the archive after a restart.
+// TestRecords_AreAskedTogether reads the records of all grid jobs with one query. The query selects by type, status,
+// cluster and time, and includes grid jobs that are in the archive after a restart.
 func TestRecords_AreAskedTogether(t *testing.T) {
 	t.Parallel()
 	me, err := user.Current()

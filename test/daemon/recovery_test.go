@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reader writes down each event of each file that it processes. It fails at a file, or at an event of a file, for which
-// a file fail.* exists.
+// reader is the program of the local jobs. It writes down each event of each file that it processes. It fails at a
+// file, or at an event of a file, for which a file fail.* exists.
 const reader = `#!/bin/sh
 dir=$1 file=$2 first=$3 count=$4
 [ -e "$dir/fail.$file" ] && exit 3
@@ -24,7 +24,8 @@ $GBS_LOG INFO "processed=$n events"
 `
 
 // TestVerify_ADatasetsRecoveryClosesItsGaps: some files failed completely or in part, and one file is lost. The
-// recovery processes exactly the work that the first grid job left, and the application's ledger has every event once.
+// recovery processes exactly the work that the first grid job left undone. The lists that reader wrote contain every
+// event once.
 func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

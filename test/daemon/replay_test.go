@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTypes_AGridJobIsReplayed: jjm repeats the questions about an accepted grid job and compares the type's answers
-// with the stored answers, for a type that is unchanged, changed, and broken.
+// TestTypes_AGridJobIsReplayed repeats, with jjm, the questions that the daemon asked the type of an accepted grid job,
+// and compares the answers with the stored answers. It does so for a type that is unchanged, changed, and broken.
 func TestTypes_AGridJobIsReplayed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -50,7 +50,7 @@ func TestTypes_AGridJobIsReplayed(t *testing.T) {
 			}
 		}
 	}
-	d.write("rows.txt", "c\n") // the package of the grid job keeps the old file
+	d.write("rows.txt", "c\n") // the grid job's package still has the old file
 	for id, parts := range map[string]string{"1": "parts: 3", "2": "parts: 4", "3": "parts: 2",
 		"4": "parts: parts of datasets depend on when files came"} {
 		want(0, id, "ok: describe", "ok: check", "ok: prepare", "ok: split", "ok: "+parts)

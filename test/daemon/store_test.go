@@ -115,8 +115,8 @@ func listing(t *testing.T, dir string) string {
 
 const storeFiles = "store.db store.db-wal store.db-shm"
 
-// TestStore_OneThatDoesNotFitItsFolderIsRefused copies a store in the ways in which people do it wrong. store.db
-// without its write-ahead log (4096 bytes) is an empty store, and would assign id 1 again.
+// TestStore_OneThatDoesNotFitItsFolderIsRefused copies the store in several wrong ways. One of them is store.db without
+// its write-ahead log: this file of 4096 bytes is an empty store, with which the daemon would assign id 1 again.
 func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	d, other := siteWith(t), siteWith(t)
@@ -165,7 +165,7 @@ func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 	}
 }
 
-// TestStore_OlderCopyIsRefused restores a store that was copied before the last grid job.
+// TestStore_OlderCopyIsRefused restores a store that was copied before the last grid job. The daemon refuses it.
 func TestStore_OlderCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	d := siteWith(t)

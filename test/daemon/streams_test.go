@@ -75,7 +75,7 @@ func (d *daemon) kill() {
 	_ = d.cmd.Wait() // the error is that the daemon was killed
 }
 
-// again starts the daemon that was killed.
+// again starts a new daemon with the same command, environment and state.
 func (d *daemon) again() {
 	d.t.Helper()
 	d.cmd = exec.Command(d.cmd.Path, d.cmd.Args[1:]...)
@@ -86,7 +86,7 @@ func (d *daemon) again() {
 	d.eventually("the daemon answers again", func() bool { return d.jjm("clusters") == nil })
 }
 
-// The example, run with real programs, does what its comments say.
+// The test runs etc/examples/streams.toml with real programs. The grid job does what the comments of the example say.
 func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -158,7 +158,7 @@ count = %d
 	}
 }
 
-// A recovery continues the numbers of the grid job that it recovers, so that the outputs of both can be in one folder.
+// The outputs of a recovery are numbered after those of its grid job, so that the outputs of both can be in one folder.
 func TestStreams_ARecoveryGoesOnWithTheNumbers(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

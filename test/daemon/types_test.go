@@ -41,7 +41,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 	}
 	d.write("named.toml", string(job)+"[[output_templates]]\nname = \"${SN}.txt\"\nstream = \"TXT\"\n"+
 		"[[output_templates]]\nname = \"log.${SN}\"\nlog = true\n")
-	// In the foreground a part has the same numbers and the same files from jjm as on the site.
+	// A part that runs in the foreground gets the same numbers and files from jjm as on the site.
 	want(0, "output 000003.txt: missing", "run", "named.toml", "--type", "zmumu.toml", "--part", "2", "--dir", "named")
 	if _, err := os.Stat(filepath.Join(d.dir, "named/area/jobs/1/0xxx/2/attempt.0/log.tgz")); err != nil {
 		t.Errorf("the log of the part: %v", err)
@@ -71,7 +71,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 
-	// An accepted job continues with the version of the type from the time of its acceptance.
+	// The type is changed. A grid job that was accepted before continues with the version of the type at its acceptance.
 	want(0, "", "pause", "cluster", "local", "--reason", "test")
 	want(0, "", "submit", filepath.Join(folder, "zmumu-job.toml"))
 	text, err := os.ReadFile(filepath.Join(folder, "zmumu.toml"))
@@ -136,7 +136,7 @@ func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 		at := filepath.Join(d.dir, path)
 		modes := []os.FileMode{0o757}
 		if os.Geteuid() == 0 {
-			modes = append(modes, 0o775) // members of the group of an ordinary daemon may write
+			modes = append(modes, 0o775) // root only: the group of an ordinary daemon may write
 		}
 		for _, mode := range modes {
 			if err := os.Chmod(at, mode); err != nil {

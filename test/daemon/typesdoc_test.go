@@ -11,8 +11,9 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// TestTypes_TheDocumentsCommandsDoWhatTheySay runs every command of docs/JOB-TYPES.md in order, like a newcomer: in an
-// empty folder and one shell, in which no variable names the daemon. A block "sh anew" starts a new daemon.
+// TestTypes_TheDocumentsCommandsDoWhatTheySay runs every command of docs/JOB-TYPES.md in order, as a newcomer would: in
+// an empty folder, in one shell, and without a variable that names the daemon. Before a block "sh anew" it starts a new
+// daemon.
 func TestTypes_TheDocumentsCommandsDoWhatTheySay(t *testing.T) {
 	needs.Program(t, "python3", "python3")
 	t.Parallel()

@@ -55,7 +55,7 @@ func TestUnmounted_AWorkAreaIsToldAndFailsNothing(t *testing.T) {
 	if out, code := d.says("submit", "job.toml"); code == 0 {
 		t.Errorf("new work is taken:\n%s", out)
 	}
-	if out, code := d.says("kill", "1.0"); code != 0 { // the slot is free
+	if out, code := d.says("kill", "1.0"); code != 0 { // this frees the slot
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	d.eventually("its end", func() bool {

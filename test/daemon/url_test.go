@@ -65,8 +65,8 @@ func (s *store) asked() []string {
 	return append([]string(nil), s.ranges...)
 }
 
-// TestURL_IsAnInput: a job reads an input from a server. The daemon dies halfway through the transfer, and the next
-// daemon fetches the rest. The refusal of a server is reported. A dry run shows the planned transfers.
+// TestURL_IsAnInput: a job file names a file on a server as an input. The daemon dies halfway through the transfer, and
+// the next daemon fetches the rest. A refusal of the server is reported. A dry run shows the planned transfers.
 func TestURL_IsAnInput(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

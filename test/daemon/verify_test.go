@@ -32,8 +32,9 @@ func (d *daemon) says(args ...string) (string, int) {
 	return string(out), 0
 }
 
-// worker writes down each event that it processes, with its seed. It fails if there is a file fail.N, where N is its
-// first event. It reports the number of its events unless there is a file named silent.
+// worker is the program of the local jobs. It writes down each event that it processes, with its seed. It fails if
+// there is a file fail.N, where N is its first event. It reports the number of its events unless there is a file named
+// silent.
 const worker = `#!/bin/sh
 [ -e "$1/fail.$2" ] && exit 3
 n=0
@@ -41,8 +42,8 @@ while [ $n -lt "$3" ]; do echo "$(($2 + n)) $4" >>"$1/done.$2"; n=$((n + 1)); do
 [ -e "$1/silent" ] || $GBS_LOG INFO "processed=$n events"
 `
 
-// TestVerify_AGapIsFoundAndItsRecoveryClosesIt checks that two grid jobs together processed every event once, and used
-// no seed twice.
+// TestVerify_AGapIsFoundAndItsRecoveryClosesIt: some local jobs fail, verify finds the gap, and a recovery closes it.
+// Both grid jobs together processed every event once, and used no seed twice.
 func TestVerify_AGapIsFoundAndItsRecoveryClosesIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -68,7 +69,7 @@ events_per_job = 10
 	if err := os.Mkdir(filepath.Join(d.dir, "elsewhere"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	recovery := "elsewhere/missing.json" // in another folder, so that the paths in the file must not depend on the folder
+	recovery := "elsewhere/missing.json" // in another folder: the file must not depend on its folder
 	if _, code := d.says("verify", "1", "--recovery", recovery); code != 1 {
 		t.Fatalf("verify --recovery: exit %d", code)
 	}
@@ -184,8 +185,8 @@ func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
 	}
 }
 
-// Ganga's splitters cut the work of a script. The settings of each part reach its command line and its environment, and
-// verify proves all parts.
+// Ganga's splitters split the work of a script into parts. The settings of each part reach its command line and its
+// environment, and verify proves all parts.
 func TestSplit_GangasSplittersReachTheCommand(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

@@ -17,10 +17,10 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// walkKey is the key under which a script stores its daemon.
+// walkKey is the key under which a script's environment stores the daemon of the script.
 type walkKey struct{}
 
-// always returns the scripts that also run outside of campaigns. Each of these scripts shows a promise on which users
+// always returns the names of the scripts that also run outside of campaigns, because they show features on which users
 // rely.
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "configcheck", "copy", "dataset_remove", "down",
@@ -29,8 +29,8 @@ func always() []string {
 		"selection", "set", "short", "status", "steps", "top", "trace", "typesplit", "why", "words"}
 }
 
-// TestWalks runs scripts of users' commands with their output. Each script has a separate daemon, whose configuration
-// is the script's jjm.toml, if it has one.
+// TestWalks runs scripts that contain commands of users and the expected output. Each script has a separate daemon,
+// whose configuration is the script's jjm.toml, if it has one.
 func TestWalks(t *testing.T) {
 	path := bin.Dir(t) + ":" + os.Getenv("PATH")
 	examples, err := filepath.Abs("../../etc/examples")
@@ -77,7 +77,7 @@ func makePrograms(dir string) error {
 	})
 }
 
-// exits CODE COMMAND... runs a command, which must end with the exit code.
+// exits implements "exits CODE COMMAND...". It runs a command, which must end with the exit code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	if neg || err != nil || len(args) < 2 {
@@ -110,7 +110,7 @@ func daemonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// until TEXT jjm ... repeats a command of jjm until the command prints the text.
+// until implements "until TEXT jjm ...". It repeats a command of jjm until the command prints the text.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || args[1] != "jjm" {
 		ts.Fatalf("usage: until TEXT jjm ...")

@@ -23,8 +23,8 @@ func (d *daemon) until(want string, args ...string) (out string) {
 
 const sleeper = "type = \"script\"\n[params]\ncommand = [\"true\"]\n[request]\nwalltime = \"12h\"\n"
 
-// An announced maintenance window is shown in all output about the cluster, and survives a restart of the daemon. Jobs
-// that end before the window may start, and an administrator can end the window.
+// An announced maintenance window is shown in all output about its cluster, also after a restart of the daemon. Jobs
+// that end before the window may start. An administrator can end the window early.
 func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 	t.Parallel()
 	d := start(t, "", "TZ=Europe/Berlin")
@@ -66,7 +66,8 @@ func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 	}
 }
 
-// During a maintenance window nothing is submitted. After the window all jobs continue without a command.
+// During a maintenance window nothing is submitted. After the window all waiting jobs are submitted, without a command
+// of an administrator.
 func TestWindow_AllGoesOnAfterIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

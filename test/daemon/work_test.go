@@ -17,8 +17,8 @@ func (d *daemon) stopped() {
 	}
 }
 
-// If the work folder in the configuration changes, the daemon would conclude that running jobs left no result. It
-// therefore refuses to start, and the error names the former work folder.
+// The folder of the work area is changed in the configuration while jobs run. With the new folder the daemon would
+// conclude that these jobs left no result. It therefore refuses to start, and the error names the former folder.
 func TestWork_AnotherFolderThanThatOfTheJobsIsRefused(t *testing.T) {
 	t.Parallel()
 	work := filepath.Join(shortDir(t), "work")

@@ -40,13 +40,14 @@ func TestDatasets_TheChainRuns(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
-		// Local job 2.0 reads the file of the first local job of the first step that ended, which may be any of them.
+		// The first file that local job 2.0 reads comes from the local job of the first step that ended first, which may be
+		// any of them. Its number is therefore replaced by 0.
 		out = regexp.MustCompile(`(in/|file )generate\.1\.[0-3]\.`).ReplaceAll(out, []byte("${1}generate.1.0."))
 		if !shows(string(out), want) {
 			t.Errorf("%s prints\n%s\nDATASETS.md shows\n%s", line, out, want)
 		}
 	}
-	// The page describes a second submission of the unchanged file.
+	// The page says that a second submission of the same job file is refused, because its output dataset exists.
 	for name, taken := range map[string]string{"generate": "chain.hits", "process": "chain.tracks"} {
 		cmd := exec.Command("sh", "-c", "jjm submit "+name+".toml")
 		cmd.Dir, cmd.Env = dir, env

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPages_CommandsSetTheVariablesThatTheyUse reads the shell commands of all pages. An earlier command on the same
-// page must set each variable that a command uses. HOME, PATH and PWD are set in every shell.
+// TestPages_CommandsSetTheVariablesThatTheyUse reads the shell commands of all pages. Each variable that a command uses
+// must be set by an earlier command on the same page, except HOME, PATH and PWD.
 func TestPages_CommandsSetTheVariablesThatTheyUse(t *testing.T) {
 	all := pages(t)
 	all["README.md"] = readme(t)

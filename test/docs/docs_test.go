@@ -31,7 +31,7 @@ func readme(t *testing.T) string {
 	return string(b)
 }
 
-// block returns the first fenced block of a language.
+// block returns the first fenced block of a language in a text.
 func block(t *testing.T, text, lang string) string {
 	t.Helper()
 	m := regexp.MustCompile("(?s)```" + lang + "\n(.*?)```").FindStringSubmatch(text)
@@ -107,7 +107,7 @@ func TestReadme_StateIsWhereTheHelpSays(t *testing.T) {
 	}
 }
 
-// blanks matches what lies between the columns of a table. Their widths depend on the account that runs the test.
+// blanks matches the blanks between two columns of a table. Their number depends on the account that runs the test.
 var blanks = regexp.MustCompile(`  +`)
 
 // shows reports whether the printed text matches the text that a page shows. "..." in the page stands for any text, and
@@ -201,7 +201,7 @@ func TestReadme_LinksEveryPage(t *testing.T) {
 	}
 }
 
-// Each table of a page has a head, because without a head its rows are rendered as plain text.
+// Each table of a page has a head row and a line of dashes, because without them its rows are rendered as plain text.
 func TestPages_TablesAreWhole(t *testing.T) {
 	table := regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
 	for name, text := range pages(t) {

@@ -41,8 +41,8 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-// The socket unit names a state folder other than the default. A check without this state fails, names the state folder
-// to use, and does not suggest an installation, which would reset the state folder.
+// An installation uses a state folder other than the default; the socket unit names it. A check without this setting
+// fails and names the state folder to use. It does not suggest an installation, which would reset the state folder.
 func TestInstall_ACheckWithoutTheStateNamesIt(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
 	}
 }
 
-// installedWorks runs a grid job with the installed programs, which must find each other.
+// installedWorks runs a grid job with the installed programs, and so shows that the programs find each other.
 func installedWorks(t *testing.T, dir string) {
 	t.Helper()
 	home, err := os.MkdirTemp("", "jjmi") // the path must be short enough for a socket

@@ -11,7 +11,8 @@ import (
 	"jjm/internal/formats/glf"
 )
 
-// docs/JOB-TYPES.md lists the keywords of the code. JJM_UPDATE=1 rewrites the list.
+// docs/JOB-TYPES.md lists the keywords of the log file that the code knows. With JJM_UPDATE=1 the test rewrites the
+// list.
 func TestJobTypes_KeywordsAreThoseOfTheCode(t *testing.T) {
 	const from, to = "-run Keywords -->\n", "<!-- end -->"
 	file := filepath.Join(root, "docs", "JOB-TYPES.md")

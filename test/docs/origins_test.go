@@ -74,7 +74,7 @@ type origins struct {
 
 // originPage holds the parts of a page to which rows can refer.
 type originPage struct {
-	headings map[string]bool // in the form of links
+	headings map[string]bool // headings, in the form that links use
 	code     string          // headings and code of a page; keys with the sections of the configuration
 }
 

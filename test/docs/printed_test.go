@@ -52,7 +52,7 @@ func runElsewhere() map[string]*regexp.Regexp {
 	}
 }
 
-// printed is a command on a page, with the lines of output that the page shows below the command.
+// printed is a command on a page, with the output that the page shows below it.
 type printed struct {
 	line  string
 	shown []string
@@ -164,7 +164,8 @@ func (n *newcomer) serve() {
 	serve(n.t, n.home, append(slices.Clone(n.env), "JJM_CONFIG="+path))
 }
 
-// end kills all unfinished grid jobs, because their processes would outlive the daemon, and waits for the ends.
+// end kills all unfinished grid jobs, because their processes would outlive the daemon, and waits until they have
+// ended.
 func (n *newcomer) end() {
 	n.t.Helper()
 	ended := `jjm release --yes --user $(id -un); jjm kill --yes --user $(id -un)
@@ -182,8 +183,8 @@ func (n *newcomer) shell(dir, line string) (string, error) {
 	return string(out), err
 }
 
-// page runs the blocks of a page in a separate folder. It does not run the commands in left, and removes from unused
-// the entries that it needed.
+// page runs the blocks of a page in a separate folder. It does not run the commands whose first words are in left. It
+// removes from unused the entries that it needed, so that the test can report superfluous ones.
 func (n *newcomer) page(name string, blocks [][]printed, left, unused map[string]string) {
 	dir := filepath.Join(n.home, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -302,8 +303,8 @@ func (n *newcomer) runs(page, dir, exports string, command printed, real map[str
 	}
 }
 
-// instead returns the commands whose output on this site differs from the page, with the expected output. The keys are
-// the first words of the commands.
+// instead returns the commands whose output on this site differs from the page, each with the expected output. The keys
+// are the first words of the commands.
 func instead() map[string]string {
 	return map[string]string{
 		"jjm advertise --now":                "this site is not advertised", // there is no collector

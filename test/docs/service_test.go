@@ -16,7 +16,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// installed is an installation of jjm by make install below a folder, with a separate state folder.
+// installed is an installation of jjm, made by "make install" below a folder, with a separate state folder.
 type installed struct {
 	t          *testing.T
 	dir, state string
@@ -154,8 +154,8 @@ func TestService_AnInstalledDaemonRunsJobsAsTheirOwners(t *testing.T) {
 	}
 }
 
-// A daemon of root that runs all jobs as its own account serves only root. jjm says this to the administrator before it
-// refuses the first user.
+// A daemon that runs as root and runs all jobs as its own account serves only root. The installed configuration is
+// changed to this. jjm warns the administrator before it refuses the first user.
 func TestService_ADaemonThatServesRootAloneSaysSo(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

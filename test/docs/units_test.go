@@ -24,8 +24,8 @@ func verifyUnits(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// systemd accepts the installed units, also with the additions of docs/SERVICE.md: it knows every setting, and the
-// programs exist.
+// systemd accepts the installed units, also with the additions that docs/SERVICE.md shows: it knows every setting, and
+// the programs exist.
 func TestUnits_SystemdTakesThem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

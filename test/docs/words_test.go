@@ -64,7 +64,7 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// codes returns the words for codes of causes.
+// codes returns the words for the codes of causes, for the table of causes.
 func codes(all []why.Code) (words []string) {
 	for _, code := range all {
 		words = append(words, string(code))

@@ -54,7 +54,7 @@ func (s *site) accounts() map[string]account {
 // ids returns the batch system's ids of attempts, as the jobs themselves saw them.
 func (s *site) ids() map[string]string {
 	out := map[string]string{}
-	text, _ := os.ReadFile(s.dir + "/ids") // there may be none yet
+	text, _ := os.ReadFile(s.dir + "/ids") // the file may not exist yet
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 2 {
 			out[f[0]] = f[1]

@@ -32,8 +32,8 @@ func (s *site) lookedUp(h jjm.Handle) (l wire.Lookup) {
 	return l
 }
 
-// A gatekeeper submits all the time while the daemon is restarted, killed, and stopped for a long time. Nothing is
-// lost, doubled or failed, and every answer stays true.
+// A gatekeeper submits all the time while the daemon is restarted, killed, and stopped for a long time. No grid job is
+// lost, doubled or failed, and no answer is contradicted by a later one.
 func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")
@@ -142,7 +142,7 @@ func TestFrozen_TheDaemonHangs(t *testing.T) {
 	if k := d.Kill(ctx, string(running.Handle))[0]; k.Error != nil || k.NoChange {
 		t.Errorf("kill: %+v", k)
 	}
-	again, err := d.Submit(ctx, s.job("running", "exit 0")) // the same job again, after its cancel
+	again, err := d.Submit(ctx, s.job("running", "exit 0")) // repeats the submission after its cancel
 	if err != nil || again.Existed || again.Handle != running.Handle {
 		t.Errorf("anew: %+v, %v", again, err)
 	}

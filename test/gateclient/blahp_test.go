@@ -26,7 +26,7 @@ type blahpd struct {
 	in      io.WriteCloser
 	out     *bufio.Reader
 	next    int
-	results map[string]string // by request number
+	results map[string]string // results by request number
 }
 
 // blahpd starts the bed's blahpd for a site, as the site's owner.
@@ -67,7 +67,7 @@ func (b *blahpd) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// say sends one command and wants S as the answer.
+// say sends one command, requires an answer that begins with S, and returns the answer.
 func (b *blahpd) say(format string, args ...any) string {
 	b.s.t.Helper()
 	_, err := fmt.Fprintf(b.in, format+"\n", args...)
@@ -187,7 +187,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 		}
 		key := fmt.Sprintf("k%d", i)
 		asked = append(asked, b.ask("BLAH_JOB_SUBMIT", ad(s.attrs(key, "echo out of "+key))))
-		if i%20 == 19 { // no more than two cores can run simultaneously
+		if i%20 == 19 { // only two cores run jobs simultaneously
 			for _, q := range asked[len(ids):] {
 				ids = append(ids, b.id(b.result(q)))
 			}
@@ -197,7 +197,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 	if len(slices.Compact(ids)) != n {
 		t.Fatalf("%d names for %d jobs", len(ids), n)
 	}
-	// blahpd was killed and asks again.
+	// blahpd repeats a submission, as it does after it was killed. The answer names the same job.
 	if id := b.id(b.result(b.ask("BLAH_JOB_SUBMIT", ad(s.attrs("k7", ""))))); !slices.Contains(ids, id) {
 		t.Errorf("the same job again is %s", id)
 	}

@@ -52,7 +52,7 @@ func TestGlobus2_ALifeByShellScripts(t *testing.T) {
 	}
 
 	write("good", `echo \"$WORD\"; echo e >&2`, name("good"))
-	for range 2 { // its job manager was killed and submits again
+	for range 2 { // repeated, as if the job manager was killed
 		run("submit", "GRAM_SCRIPT_JOB_ID:"+name("good")+"\nGRAM_SCRIPT_SUCCESS:1\n")
 		if _, err := os.Stat(s.dir + "/err.good"); err != nil {
 			t.Error("standard error is not there from the start")

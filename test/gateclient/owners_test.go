@@ -22,7 +22,7 @@ type life struct {
 	owner        jjm.Owner
 	b            *blahpd
 	dir, id      string
-	exit         string // in the ad of its end
+	exit         string // exit code that the ad of its end must contain
 	kill         bool
 }
 

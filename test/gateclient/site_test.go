@@ -42,7 +42,7 @@ type site struct {
 	dir    string
 	state  string
 	config string
-	owner  jjm.Owner // of the daemon and the state, if not the test's account
+	owner  jjm.Owner // owner of the daemon and its state; the zero value is the test's account
 	daemon *exec.Cmd
 	gone   chan struct{} // closed when the daemon has ended
 	log    *os.File
@@ -159,7 +159,7 @@ func (s *site) end(signal syscall.Signal) {
 	select {
 	case <-s.gone:
 	case <-time.After(patience):
-		s.t.Fatal("the daemon does not end")
+		s.t.Fatal("the daemon does not end, " + await.Hung)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestARC(t *testing.T) {
 		localCluster+bedCluster(slurm, "slurm")+frozenCluster(t, bed.Vars["JJM"], slurm))
 	a.holdOf(t, a.other)
 	needs.Tmpfs(t, a.state(), "size=128m,mode=755")
-	t.Cleanup(func() { a.stop(syscall.SIGTERM) }) // before the file system is removed
+	t.Cleanup(func() { a.stop(syscall.SIGTERM) }) // stop before the file system is removed
 	a.start()
 	together(t, a, chosen(map[string]func(*testing.T, *arcSite){
 		"plain":             arcPlain,
@@ -51,7 +51,7 @@ func TestARC(t *testing.T) {
 		t.Run("two hundred", func(t *testing.T) { arcTwoHundred(t, a) })
 		t.Run("full disk", func(t *testing.T) { arcFullDisk(t, a) })
 	}
-	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // no client gets an answer meanwhile
+	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // alone: no client gets an answer meanwhile
 }
 
 // submit submits a job with ARC's client and returns the job's URL. The client keeps a list of a person's jobs; each

@@ -61,7 +61,7 @@ func arcExample(t *testing.T, a *arcSite) {
 // TestDocs_InstallCommands runs the commands of the manual for administrators with another folder as the root folder.
 func TestDocs_InstallCommands(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
-	testbed.Start(t, "gram") // for GRAM's own commands
+	testbed.Start(t, "gram") // installs GRAM's own commands
 	testbed.Start(t, "arc")
 	for what, installed := range map[string][]string{
 		"scripts/gram/install.sh":  {"etc/grid-services/jobmanager-jjm", "etc/globus/globus-jjm.conf"},

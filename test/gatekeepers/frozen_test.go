@@ -19,7 +19,7 @@ import (
 // controller continues, each submitted job is done once, and each cancelled job is gone.
 func TestFrozenSlurm(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
-	gram := installedGRAM(t) // for its Perl modules
+	gram := installedGRAM(t) // installs its Perl modules
 	t.Parallel()
 	slurm := testbed.StartAlone(t, "slurm")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")

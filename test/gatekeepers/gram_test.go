@@ -48,7 +48,7 @@ func TestGRAM(t *testing.T) {
 	t.Parallel() // the other gatekeeper has another bed
 	g := openGRAM(t, testbed.StartAlone(t, "gram"), rootOwner)
 	needs.Tmpfs(t, g.state(), "size=128m,mode=755")
-	t.Cleanup(func() { g.stop(syscall.SIGTERM) }) // before the file system is removed
+	t.Cleanup(func() { g.stop(syscall.SIGTERM) }) // stop before the file system is removed
 	g.start()
 	together(t, g, chosen(map[string]func(*testing.T, *gramSite){
 		"plain":             gramPlain,
@@ -73,7 +73,7 @@ func TestGRAM(t *testing.T) {
 	}
 }
 
-// service is the contact of a job manager.
+// service returns the contact of a job manager: the address by which clients reach it.
 func (g *gramSite) service(name string) string { return g.bed.Vars["CONTACT"] + "/jobmanager-" + name }
 
 // at returns the contact by which a person reaches jjm: the person's own gatekeeper, or the site's.

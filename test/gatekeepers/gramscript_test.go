@@ -288,7 +288,7 @@ func scriptFrozen(t *testing.T, s *site, g *scripts) {
 // and leaves nothing half done.
 func scriptFullDisk(t *testing.T, s *site, g *scripts) {
 	needs.Tmpfs(t, s.state(), fmt.Sprintf("size=8m,uid=%d,gid=%d,mode=755", s.owner.UID, s.owner.GID))
-	t.Cleanup(func() { s.stop(syscall.SIGTERM) }) // before the file system is removed
+	t.Cleanup(func() { s.stop(syscall.SIGTERM) }) // stop before the file system is removed
 	s.start()
 	p := g.start(t)
 	done := g.job(t, "5.1")

@@ -18,6 +18,7 @@ import (
 	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
+	awaits "jjm/internal/testkit/await"
 	"jjm/internal/testkit/programs"
 	"jjm/internal/testkit/testbed"
 )
@@ -117,7 +118,7 @@ func (s *site) start() {
 		default:
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("the daemon does not answer:\n%s", s.log())
+			s.t.Fatalf("%s: the daemon does not answer:\n%s", awaits.Hung, s.log())
 		}
 	}
 }
@@ -133,7 +134,7 @@ func (s *site) stop(signal syscall.Signal) {
 	case <-time.After(patience):
 		_ = s.daemon.Process.Kill()
 		<-s.done
-		s.t.Errorf("the daemon did not end on %v", signal)
+		s.t.Errorf("%s: the daemon did not end on %v", awaits.Hung, signal)
 	}
 	s.daemon = nil
 }
@@ -170,7 +171,7 @@ func (s *site) close() {
 	_ = os.Remove(s.path("daemon.log"))
 }
 
-// alive reports whether a grid job is not over.
+// alive reports whether any grid job of the site is not over.
 func (s *site) alive() bool {
 	return slices.ContainsFunc(s.list(), func(g wire.Status) bool { return !final(g.Lookup.Status) })
 }

@@ -12,7 +12,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// traces runs jjm trace through one path on a site.
+// traces runs "jjm trace" on a site. The command submits a small grid job in the same way as one gatekeeper, and checks
+// each step.
 type traces struct {
 	*site
 	temp string // the folder for the jobs' folders

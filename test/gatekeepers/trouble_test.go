@@ -37,8 +37,7 @@ exit $code
 `, p.owner.User, bin.Dir(t), p.folderFor(t, s.path("begun")), p.folderFor(t, s.path("answered")), s.path("hold"), s.path("halt")), 0o755)
 }
 
-// submissions returns how many submissions of the person of holdOf have "begun", or were "answered"; which is one of
-// these words.
+// submissions returns the number of the submissions that holdOf has counted. which is "begun" or "answered".
 func (s *site) submissions(which string) int {
 	files, _ := os.ReadDir(s.path(which))
 	return len(files)

@@ -60,10 +60,10 @@ func besiegeAccounting(t *testing.T, mode string) *accountingSiege {
 	return b
 }
 
-// blahField is a field NAME=VALUE of a line.
+// blahField matches a field "NAME=VALUE" in a line of BLAH's accounting log.
 var blahField = regexp.MustCompile(`"([a-zA-Z]+)=([^"]*)"`)
 
-// lines returns the lines of the log. Each line is a map from the names of its fields to their values.
+// lines returns the lines of the accounting log. Each line is a map from the names of its fields to their values.
 func (b *accountingSiege) lines() (all []map[string]string) {
 	b.t.Helper()
 	names, err := filepath.Glob(b.blah + "-*")

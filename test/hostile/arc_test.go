@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "modernc.org/sqlite" // for A-REX's list of delegations
+	_ "modernc.org/sqlite" // reads A-REX's list of delegations
 
 	"jjm/internal/gatekeeper/arc"
 	"jjm/internal/jjm"

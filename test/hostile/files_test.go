@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/needs"
 	"jjm/internal/testkit/site"
 )
@@ -168,7 +169,7 @@ func (s *siege) refused(n int, job, why string) {
 				s.t.Fatalf("submit: %v: want %q", err, why)
 			}
 		case <-time.After(hang):
-			s.t.Fatal("a submission is not answered")
+			s.t.Fatal("a submission is not answered, " + await.Hung)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// own is a second batch system that runs only the jobs of the hostile account. A job that waits there waits only for
-// other jobs of that account.
+// own is the configuration of a second batch system that runs only the jobs of the hostile account. A job that waits
+// there waits only for other jobs of that account.
 const own = site.Local + "[[cluster]]\nname = \"own\"\nkind = \"local\"\nslots = %d\n"
 
 // modes runs a test in both modes: jobs run as their owners, or all jobs run as the daemon's account. runner is the

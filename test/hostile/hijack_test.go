@@ -162,7 +162,7 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 					for range 2 {
 						s.Submit(s.mallory, site.Script("sleep 600"))
 					}
-					lasts = s.Submit(s.bob, site.Script("sleep 600")) // so that there is a job to forge
+					lasts = s.Submit(s.bob, site.Script("sleep 600")) // this job's state is to be forged
 					bobs, runs = f.jobs(s.bob, full(10, 4))
 					stop = s.attacker("attack-forge-listings")
 				},

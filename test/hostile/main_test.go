@@ -49,7 +49,7 @@ var attacks = make(chan struct{}, 3)
 // row is the result of one attack, one line of the table.
 type row struct {
 	attack, mode  string
-	alone, during time.Duration // of a job of the other account, medians
+	alone, during time.Duration // medians of the time of a job of the other account
 	memory        int64         // the most that the daemon used, in bytes
 	result        string
 }

@@ -122,7 +122,7 @@ func (s *siege) echo() {
 			return
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("grid job %s of the other account hangs: %v %s", id, err, out)
+			s.t.Fatalf("%s: grid job %s of the other account is not done: %v %s", await.Hung, id, err, out)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (s *siege) restarted() {
 	select {
 	case <-ended:
 	case <-time.After(hang):
-		s.t.Fatal("TERM does not end the daemon")
+		s.t.Fatal("TERM does not end the daemon, " + await.Hung)
 	}
 	s.Start()
 	s.echo()

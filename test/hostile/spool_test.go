@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/needs"
 	"jjm/internal/testkit/site"
 )
@@ -117,7 +118,7 @@ func (s *siege) looksUp(key, want string) {
 			s.t.Fatalf("%s is lost: %s", h, out)
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("%s of the other account hangs: %v %s", h, err, out)
+			s.t.Fatalf("%s: %s of the other account is not found: %v %s", await.Hung, h, err, out)
 		}
 	}
 }

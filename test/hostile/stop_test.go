@@ -13,10 +13,10 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// few is an embedded batch system that limits the jobs of each account.
+// few is the configuration of an embedded batch system that limits the jobs of each account.
 const few = site.Local + "max_running_per_user = 3\nmax_pending_per_user = 3\n"
 
-// brief is a request for jobs with a walltime of 2 s, so that stopped jobs also end soon.
+// brief is the part of a job file that requests a walltime of 2 s, so that stopped jobs also end soon.
 const brief = "[request]\nwalltime = \"2s\"\n"
 
 // submits makes the hostile account submit grid jobs one after another until stop is called.

@@ -12,19 +12,20 @@ import (
 	"time"
 )
 
-// clocks finds the clocks in the tests of one folder.
+// clocks finds, in the tests of one folder, the places where the result of a test depends on a clock (see
+// TestClocks_NoVerdictDependsOnOne).
 type clocks struct {
 	set    *token.FileSet
 	files  []*ast.File
-	marked map[string]map[int]bool // by file, the lines with a mark
-	shorts map[string]bool         // the names of package constants below a minute without a mark
+	marked map[string]map[int]bool // the lines with a mark, by file
+	shorts map[string]bool         // names of package constants that are times below a minute without a mark
 }
 
 func newClocks() *clocks {
 	return &clocks{set: token.NewFileSet(), marked: map[string]map[int]bool{}, shorts: map[string]bool{}}
 }
 
-// add reads a file.
+// add parses a file and notes its marks and constants.
 func (c *clocks) add(path, text string) error {
 	file, err := parser.ParseFile(c.set, path, text, parser.ParseComments)
 	if err != nil {
@@ -54,7 +55,7 @@ func marks(text string) map[int]bool {
 	return lines
 }
 
-// find returns the clocks, with their positions.
+// find returns a text for each place that depends on a clock, with its position.
 func (c *clocks) find() (found []string) {
 	for _, file := range c.files {
 		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }) {
@@ -92,7 +93,7 @@ func (c *clocks) isMarked(at token.Pos) bool {
 	return c.marked[p.Filename][p.Line]
 }
 
-// finder finds the clocks of one declaration.
+// finder finds the places that depend on a clock in one declaration.
 type finder struct {
 	*clocks
 	shorts map[string]bool      // names of times below a minute
@@ -136,7 +137,7 @@ var (
 		"time.AfterFunc": 0, "SetDeadline": 0, "SetReadDeadline": 0, "SetWriteDeadline": 0}
 )
 
-// look adds the clocks in a node.
+// look adds the places in a node that depend on a clock.
 func (f *finder) look(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:

@@ -22,13 +22,13 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The subjects that will use some golden files later.
+// The subjects for which jjm will use some golden files later.
 const (
 	laterTasks   = "A grid job lives as a task: scouts, shares, brokerage, memory, goal, commands"
 	laterSubjobs = "Failures, retries, holds; masters and subjobs"
 )
 
-// The reasons why a column is not an expected result of jjm.
+// The kinds of columns that are not expected results of jjm.
 const (
 	origin   = "where the row comes from"
 	errText  = "an error's text in the original"
@@ -128,7 +128,7 @@ func TestGolden_EveryColumnIsReadByATest(t *testing.T) {
 	}
 }
 
-// listedAs returns the entry of the list that matches a key.
+// listedAs returns the entry of a list that matches a file, or a column of a file.
 func listedAs(key string, list map[string]string) (entry string, ok bool) {
 	file, column, _ := strings.Cut(key, " ")
 	for one := range list {
@@ -179,7 +179,7 @@ func columnsOf(t *testing.T, name string) map[string]bool {
 	return columns
 }
 
-// isWord matches the names of columns, and not the names of files.
+// isWord matches names of columns, and not names of files, which some tables have as keys.
 var isWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func addColumns(into map[string]bool, prefix string, v any) {

@@ -1,6 +1,6 @@
 // Package house_test checks the sources against the rules of the project: which package may import which other package,
-// how large a room may be, that no test is skipped without a message, that each decision has its test, and that the
-// lists in the documents are correct.
+// how large a package of the engine (a "room") may be, that no test is skipped without a message, that each decision
+// has its test, and that the lists in the documents are correct.
 package house_test
 
 import (

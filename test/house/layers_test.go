@@ -73,7 +73,7 @@ var sameLayer = map[string]bool{
 	"jjm/internal/formats/jobfile -> jjm/internal/work/catalogue":       true, // job files contain descriptions of files
 	"jjm/internal/formats/jobfile -> jjm/internal/work/stream":          true, // job files contain templates of names
 	"jjm/internal/sys/asuser -> jjm/internal/sys/run":                   true, // it runs commands as other accounts
-	"jjm/internal/policy/analyse -> jjm/internal/formats/glf":           true, // the evidence is in its format
+	"jjm/internal/policy/analyse -> jjm/internal/formats/glf":           true, // the evidence is a log in this format
 	"jjm/internal/policy/analyse -> jjm/internal/policy/analyse/rule":   true, // analyse applies the rules
 	"jjm/internal/testkit/adaptertest -> jjm/adapters/conformance":      true, // the suite needs testing.T
 	"jjm/internal/gatekeeper/demand -> jjm/internal/gatekeeper/plain":   true, // a job may be a plain job
@@ -81,13 +81,17 @@ var sameLayer = map[string]bool{
 	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/plain":    true,
 	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/plain":  true,
 	"jjm/internal/gatekeeper/gram -> jjm/internal/gatekeeper/demand":    true,
-	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/demand":   true, // for the words of languages
+	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/demand":   true, // demand has the words of languages
 	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/demand": true,
 	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/plain":      true,
 	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/demand":     true,
 	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/arc":      true, // trace reads the output of scripts
 	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/blahp":    true,
-	"jjm/internal/testkit/site -> jjm/internal/testkit/programs":        true, // a site runs the programs
+	"jjm/internal/testkit/site -> jjm/internal/testkit/programs":        true, // a site of tests runs the programs
+
+	// A bulk is of what its cluster may take, and nothing that is to be killed is submitted.
+	"jjm/internal/engine/cluster/submit -> jjm/internal/engine/cluster/share":   true,
+	"jjm/internal/engine/cluster/submit -> jjm/internal/engine/cluster/control": true,
 }
 
 func TestLayers_NoPackageImportsUpwards(t *testing.T) {

@@ -103,7 +103,7 @@ func filesOf(t *testing.T, extension string) []string {
 	return all
 }
 
-// longTexts and tables find the lines that may be too long.
+// The test checks that longTexts and tables find the lines that may be longer than the limit.
 func TestLines_ALongOneIsSeen(t *testing.T) {
 	inTree(t)
 	long := []byte("package p\nvar a = f(" + strings.Repeat("b, ", 50) + "\n\tc)\n" +

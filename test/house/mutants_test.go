@@ -20,13 +20,13 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// mutants is the environment variable that names the settings whose proofs are tried. "all" tries every setting and
-// takes some hours. Without the variable, only one setting is tried, because only one package reads it.
+// mutants is the environment variable that names the settings whose tests are tried. "all" tries every setting, and
+// takes some hours. Without the variable the test tries only the setting hold.code, because only one package reads it.
 const mutants = "JJM_MUTANTS"
 
-// TestSettings_AProofFailsWithoutItsSetting tests the list of [proofs]. For each setting it builds jjm in such a way
-// that the setting always has its default, except where the value is checked. The tests that are listed for the setting
-// must fail then.
+// TestSettings_AProofFailsWithoutItsSetting checks the list of [proofs]. For each setting it builds jjm in such a way
+// that the setting always has its default, except where its value is checked. The tests that proofs lists for the
+// setting must then fail.
 func TestSettings_AProofFailsWithoutItsSetting(t *testing.T) {
 	inTree(t)
 	needs.Campaign(t, needs.Lint)

@@ -59,7 +59,7 @@ func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
 	}
 }
 
-// The check finds each value in Go syntax, and no other value.
+// The check of TestPlain_NoTextShowsAValueAsGoDoes finds each value in Go syntax, and no other value.
 func TestPlain_AValueAsGoHasItIsSeen(t *testing.T) {
 	inTree(t)
 	const head = "package time\ntype Duration int64\nfunc (Duration) String() string { return \"\" }\n" +

@@ -3,8 +3,8 @@ package house_test
 // proof names the tests of a package that show the effect of a setting. Several tests are joined by "|".
 type proof struct{ key, in, tests string }
 
-// proofs returns the proofs of all settings. allSettings describes the form of the keys.
-// TestSettings_AProofFailsWithoutItsSetting tests this list.
+// proofs returns, for each setting, the tests that show its effect. The comment of allSettings describes the form of
+// the keys. TestSettings_AProofFailsWithoutItsSetting checks that these tests fail without the setting.
 func proofs() []proof {
 	const (
 		lasts = "TestSetting_WhatIsATimeLastsSoLong"

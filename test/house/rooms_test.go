@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The limits of a room of the engine. layers_test.go checks that rooms do not import one another.
+// The limits of a room: a package below the engine. layers_test.go checks that rooms do not import one another.
 const (
 	mostMethods   = 40 // methods of one type
 	mostFields    = 15 // fields of one struct, except settings

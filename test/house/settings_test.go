@@ -58,7 +58,7 @@ func allSettings(t *testing.T) (all []setting) {
 	return all
 }
 
-// errSeen is returned when the settings of an adapter were seen, so that the adapter is not built.
+// errSeen stops the construction of an adapter after the adapter asked for its settings.
 var errSeen = errors.New("seen")
 
 // settingsOf returns the settings of a struct and of the structs in it.

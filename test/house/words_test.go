@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// givesTo lists exported functions whose comment may say "gives", because they pass a thing to somebody and do not
-// return it.
+// givesTo lists the exported functions whose comment may say "gives", because they hand something to somebody instead
+// of returning it.
 var givesTo = map[string]bool{}
 
 // The comment of an exported function describes its result with "returns", not with "gives".

@@ -9,7 +9,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// While no daemon runs, a record can be read only by the owner of the grid job and by administrators.
+// While no daemon runs, jjm reads records from the files. A record can then be read only by the owner of the grid job
+// and by administrators, as with a daemon.
 func TestRecords_AnswerThoseWhomTheDaemonWould(t *testing.T) {
 	t.Parallel()
 	alice, bob, boss := site.Account(t), site.Account(t), site.Account(t)

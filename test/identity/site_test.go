@@ -15,7 +15,7 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// house is a site with the checks of this package.
+// house is a site whose daemon runs as root, with the checks of this package.
 type house struct{ *site.Site }
 
 func newHouse(t *testing.T, runAs, cluster string, admins ...site.Person) house {

@@ -115,7 +115,7 @@ var sights = map[string]seen{
 	"replay": {tells: "whether its type says the same", others: refused, asks: []string{on("replay", "")}},
 }
 
-// submission is a request to submit a job file whose grid job must begin after alice's.
+// submission is a dry run of a job file whose grid job would wait for the end of alice's grid job.
 const submission = `{"verb":"submit","submit":{"name":"a.toml",` +
 	`"text":"type = \"script\"\n[params]\ncommand = [\"true\"]\n","base_dir":"/tmp","after":[ID],"dry_run":true}}`
 
@@ -199,8 +199,8 @@ func TestVerbs_AnAccountIsToldNothingOfAnother(t *testing.T) {
 	}
 }
 
-// secretsOf makes the secrets: a running grid job of alice's, her dataset, orders about both, and bans. It returns the
-// replacements for their names in requests.
+// secretsOf makes the facts that must stay secret: a running grid job of alice, her dataset, orders about both, and
+// bans. It returns the replacements for their names in requests.
 func (s house) secretsOf(alice, carol site.Person) *strings.Replacer {
 	s.T.Helper()
 	id := s.Submit(alice, "key = \"hush-key\"\n"+strings.Replace(site.Script("sleep 600"), `"who"`, `"hush-job"`, 1))

@@ -15,40 +15,71 @@ var states = []string{"new", "submitting", "submitted", "running", "completing",
 type circumstances struct {
 	reads, related bool
 	over           bool // the grid job is over
-	ending         bool // the grid job is not running: it is prepared, killed or collected
+	ending         bool // the grid job is not running: it is prepared, killed, collected or about to be reopened
 	asked          bool // a kill, a hold or a forced state is on its way
-	phase          string
-	// dies is set if the daemon was killed meanwhile. Then jjm may have asked twice, and the first time changed the job.
-	dies bool
+	// still is set if the local job keeps its state and phase meanwhile, and no retry of its submission waits.
+	still bool
+	phase string
 }
 
-// allowed returns the possible outcomes of an operation on a local job in a state.
+// allowed returns the possible outcomes of an operation on a local job in a state, under the circumstances.
 func (c circumstances) allowed(verb, state string) []outcome {
-	want := []outcome{expected(verb, state)}
 	switch {
 	case c.phase == "given-back":
 		return []outcome{noChange, refused} // another local job does the work
 	case c.phase == "forced" && verb == "resubmit" && state == "completed":
 		return []outcome{refused}
-	case c.over && (verb == "resubmit" || verb == "resplit"):
-	case c.over:
+	case c.over && verb != "resubmit" && verb != "resplit":
 		return []outcome{noChange, refused}
-	case c.ending, c.asked, c.dies:
-		return []outcome{done, noChange, refused}
 	}
-	switch {
-	case verb == "force failed" && state == "completed" && c.reads:
-		return []outcome{refused} // retract does what follows for its dataset
-	case verb == "resplit" && state == "failed" && !c.reads:
-		return []outcome{refused} // generated events belong to one local job for good
-	case verb == "resplit" && state == "failed":
-		want = append(want, refused) // one event cannot be cut
-	case verb == "resubmit" && c.related:
-		want = append(want, refused)
-	case state == "submitting" && (verb == "hold" || verb == "set" || verb == "force failed"):
-		want = []outcome{done, refused} // done of retry-wait, before the next attempt is submitted
+	want := c.alone(verb, state)
+	if c.asked {
+		want = append(want, whileAsked(verb)...)
+	}
+	if c.ending {
+		want = append(want, whileEnding(verb))
 	}
 	return want
+}
+
+// alone returns the possible outcomes if the grid job runs, or is over, and no other operation is on its way.
+func (c circumstances) alone(verb, state string) []outcome {
+	again := state == "failed" || state == "killed"
+	switch want := expected(verb, state); {
+	case verb == "force failed" && state == "completed" && c.reads:
+		return []outcome{refused} // retract does what follows for its dataset
+	case verb == "resplit" && again && !c.reads:
+		return []outcome{refused} // generated events belong to one local job for good
+	case verb == "resplit" && again:
+		return []outcome{want, refused} // one event cannot be cut
+	case verb == "resubmit" && c.related:
+		return []outcome{want, refused}
+	case !c.still && state == "submitting" && (verb == "hold" || verb == "set" || verb == "force failed"):
+		return []outcome{done, refused} // done of retry-wait, before the next attempt is submitted
+	default:
+		return []outcome{want}
+	}
+}
+
+// whileAsked returns the further outcomes of an operation on a local job while a kill, a hold or a forced state is on
+// its way: a second kill and a second force-status change nothing, what is killed is neither held nor set nor released,
+// and the release of a hold on its way is done.
+func whileAsked(verb string) []outcome {
+	switch verb {
+	case "kill", "force failed":
+		return []outcome{noChange}
+	case "hold", "set":
+		return []outcome{refused}
+	case "release":
+		return []outcome{done, noChange}
+	}
+	return nil
+}
+
+// whileEnding returns the further outcome of an operation while the grid job does not run. Nothing is left to kill or
+// to release then; all other operations are refused.
+func whileEnding(verb string) outcome {
+	return either(verb == "kill" || verb == "release", noChange, refused)
 }
 
 // expected returns what an operation does with a local job of generated events in a state, while its grid job runs.
@@ -77,7 +108,10 @@ func expected(verb, state string) outcome {
 		}
 		return either(ended, done, refused)
 	case "unfreeze":
-		return either(frozen, done, noChange)
+		if state == "completed" || state == "failed" {
+			return noChange
+		}
+		return either(frozen, done, refused)
 	case "hold":
 		return either(live && state != "held" && state != "completing", done, refused)
 	case "release":
@@ -85,7 +119,7 @@ func expected(verb, state string) outcome {
 	case "set":
 		return either(state == "new" || state == "held", done, refused)
 	case "resplit":
-		return either(state == "failed", done, refused)
+		return either(state == "failed" || state == "killed", done, refused)
 	}
 	panic("no operation: " + verb)
 }

@@ -21,7 +21,8 @@ const (
 	lost outcome = "lost"
 )
 
-// verbs are the operations on local jobs, with the arguments of jjm behind --json and the id of the local job.
+// verbs are the operations on local jobs, by name. Each has the words of the jjm command; "--json" and the id of the
+// local job follow the first word.
 var verbs = map[string][]string{
 	"kill": {"kill"}, "resubmit": {"resubmit"}, "force failed": {"force-status", "failed"},
 	"force completed": {"force-status", "completed"}, "freeze": {"freeze"}, "unfreeze": {"unfreeze"}, "hold": {"hold"},
@@ -73,7 +74,8 @@ func read(verb string, s said) (outcome, error) {
 	return noChange, nil
 }
 
-// during runs a command. If dies is set, the daemon is killed at a random time meanwhile and starts again.
+// during runs a command and returns its outcome. If dies is set, it kills the daemon at a random time meanwhile and
+// starts it again.
 func (w *world) during(dies bool, do func() said) said {
 	w.t.Helper()
 	if !dies {
@@ -84,12 +86,12 @@ func (w *world) during(dies bool, do func() said) said {
 	w.moment(60 * time.Millisecond) // the command takes some 20 ms
 	w.kill()
 	s := <-heard
-	w.ask() // while no daemon answers
+	w.ask() // looks up while no daemon answers
 	w.Start()
 	return s
 }
 
-// pick returns a random grid job. Grid jobs that are over are rare, and removed grid jobs are rarer.
+// pick returns a random grid job. It seldom returns a grid job that is over, and even more seldom a removed one.
 func (w *world) pick() *job {
 	var j *job
 	for range 3 {
@@ -128,13 +130,13 @@ func (w *world) operate(dies bool) {
 	}
 }
 
-// operateOn carries out a random operation on a random local job, and judges the outcome.
+// operateOn carries out a random operation on a random local job of a grid job, and checks its outcome with judge.
 func (w *world) operateOn(j *job, dies bool) {
 	w.t.Helper()
-	journal := w.journal(j) // before the status, so that no change of state between the two is missed
+	journal := w.journal(j) // read before the status, so that no change of state between them is missed
 	before := w.status(j)
 	if len(before.Locals) == 0 {
-		return // none is made yet
+		return // no local job is made yet
 	}
 	l := before.Locals[w.r.IntN(len(before.Locals))]
 	names := sortedVerbs()
@@ -145,7 +147,7 @@ func (w *world) operateOn(j *job, dies bool) {
 		w.t.Errorf("%s of %s in %s: %v", verb, l.ref(), l.State, err)
 		return
 	}
-	w.judge(j, verb, l, before, journal, got, dies, s)
+	w.judge(j, verb, l, before, journal, got, s)
 }
 
 func sortedVerbs() []string {
@@ -159,8 +161,7 @@ func sortedVerbs() []string {
 
 // judge compares the outcome of an operation with the table. The local job may have changed its state meanwhile, and
 // the grid job may have ended: each state that they had is possible.
-func (w *world) judge(j *job, verb string, l local, before status, journal []entry, got outcome,
-	dies bool, s said) {
+func (w *world) judge(j *job, verb string, l local, before status, journal []entry, got outcome, s said) {
 	w.t.Helper()
 	after := w.journal(j)
 	states := []string{l.State}
@@ -170,27 +171,26 @@ func (w *world) judge(j *job, verb string, l local, before status, journal []ent
 			states = append(states, word)
 		}
 	}
-	c := circumstances{reads: j.reads, related: j.related, over: before.over(),
-		ending: !before.over() && before.Lookup.Status != "running",
-		asked:  l.Kill || l.Failing != "" || l.Holding != nil && l.State != "held",
-		phase:  l.Phase, dies: dies}
 	w.seen.add(verb, l.State, got)
 	if got == busy || got == lost {
 		return
 	}
-	possible := []circumstances{c}
-	if now := w.status(j).over(); now != c.over {
-		later := c
-		later.over = now
-		possible = append(possible, later)
-	}
+	c := circumstances{reads: j.reads, related: j.related, asked: l.asked(), phase: l.Phase}
+	possible := []circumstances{c.in(before), c.in(w.status(j))}
 	for _, c := range possible {
 		if slices.ContainsFunc(states, func(state string) bool { return slices.Contains(c.allowed(verb, state), got) }) {
 			return
 		}
 	}
 	w.t.Errorf("jjm %s of %s (%s/%s, since then %v; grid job %s, %+v): %s, want one of %v\n%s", verb, l.ref(), l.State,
-		l.Phase, states, before.Lookup.Status, c, got, c.allowed(verb, l.State), s.out)
+		l.Phase, states, before.Lookup.Status, possible, got, possible[0].allowed(verb, l.State), s.out)
+}
+
+// in returns the circumstances while the grid job has a status.
+func (c circumstances) in(st status) circumstances {
+	c.over = st.over()
+	c.ending = !c.over && st.Lookup.Status != "running"
+	return c
 }
 
 // copy copies a grid job, or one of its local jobs.
@@ -208,13 +208,16 @@ func (w *world) copy(j *job, dies bool) {
 	if s.exit != 0 && dies {
 		s = ask() // the same key means the same grid job
 	}
-	if s.exit != 0 && j.related {
-		return // a recovery is refused while the grid job that it recovers has another one, or is reopened
+	if j.recovers && ref == j.id { // a copy would do the work of the recovery again
+		if s.exit != wrong || !strings.Contains(s.err, "a copy would do again what the recovery") {
+			w.t.Errorf("jjm copy of the recovery %s: exit %d, want %d: %s%s", ref, s.exit, wrong, s.out, s.err)
+		}
+		return
 	}
 	w.made(s, "copy "+ref, &job{owner: j.owner, reads: j.reads})
 }
 
-// recover submits a grid job that does what another one left undone, if something is missing.
+// recover submits a recovery of a grid job, if some of its work is missing.
 func (w *world) recover(j *job, dies bool) {
 	w.t.Helper()
 	if len(w.jobs) >= cap(w.jobs) || j.removed {
@@ -235,10 +238,11 @@ func (w *world) recover(j *job, dies bool) {
 		return // the grid job was reopened meanwhile, or is a recovery whose work is done
 	}
 	j.related = true
-	w.made(s, "submit "+file, &job{owner: j.owner, reads: j.reads, related: true})
+	w.made(s, "submit "+file, &job{owner: j.owner, reads: j.reads, related: true,
+		recovers: true})
 }
 
-// made adds a grid job that a command made.
+// made adds the grid job that a command made to the jobs of the world. what names the command.
 func (w *world) made(s said, what string, j *job) {
 	w.t.Helper()
 	id := one[struct {
@@ -252,7 +256,7 @@ func (w *world) made(s said, what string, j *job) {
 	w.jobs = append(w.jobs, j)
 }
 
-// remove removes a grid job. It must be refused if the grid job is not over.
+// remove removes a grid job. The removal must be refused if the grid job is not over.
 func (w *world) remove(j *job, dies bool) {
 	w.t.Helper()
 	if j.removed {
@@ -275,10 +279,11 @@ func (w *world) remove(j *job, dies bool) {
 	}
 }
 
-// gone is the exit code for a grid job that does not exist, or is removed. denied is the code for a job of another
-// account.
+// gone is the exit code for a grid job that does not exist, or is removed. wrong is the code for a job file that is
+// refused, and denied for a job of another account.
 const (
 	gone   = 3
+	wrong  = 5
 	denied = 6
 )
 
@@ -288,7 +293,7 @@ func (w *world) refusedAsGone(j *job) {
 	names := sortedVerbs()
 	verb := names[w.r.IntN(len(names))]
 	if verb == "kill" {
-		return // as for gatekeepers: a success, and nothing changes
+		return // a kill succeeds without a change, as for gatekeepers
 	}
 	if s := w.jjm(j.owner, command(verb, j.id+".0")...); s.exit != gone {
 		w.t.Errorf("jjm %s of the removed grid job %s: exit %d, want %d: %s", verb, j.id, s.exit, gone, s.out)

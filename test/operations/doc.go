@@ -13,5 +13,5 @@
 // The package uses the programs only. The property tests of internal/engine play the same operations against a
 // simulated batch system; they neither run the programs nor kill them.
 //
-// "make test-operations" runs the whole campaign.
+// "make test-operations" runs the whole campaign, on the embedded batch system and on Slurm.
 package operations

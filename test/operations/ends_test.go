@@ -9,15 +9,17 @@ import (
 	"slices"
 	"strings"
 
-	_ "modernc.org/sqlite" // the store is read as it lies on the disk
+	_ "modernc.org/sqlite" // reads the store's file
 
 	"jjm/internal/testkit/site"
 )
 
-// settle releases held local jobs until all grid jobs are over.
+// settle releases held local jobs until all grid jobs are over. Meanwhile it looks up the grid jobs as a gatekeeper,
+// because some of them run in a later generation.
 func (w *world) settle() {
 	w.t.Helper()
 	w.UntilNone("grid jobs are over", func() int {
+		w.ask()
 		left := 0
 		for _, j := range w.jobs {
 			if j.removed {
@@ -36,7 +38,7 @@ func (w *world) settle() {
 	})
 }
 
-// removeSome removes about a third of the grid jobs, and kills the daemon in the midst of it.
+// removeSome removes about a third of the grid jobs, and kills the daemon during the first removal.
 func (w *world) removeSome() {
 	w.t.Helper()
 	w.ask()
@@ -70,14 +72,14 @@ type proof struct {
 	Pending  int64  `json:"pending"`
 	Overlap  int64  `json:"overlap"`
 	Doubled  int64  `json:"doubled"`
-	// Recoveries are the grid jobs that do what was missing.
+	// Recoveries are the grid jobs that did missing work of this one.
 	Recoveries []struct {
 		Units int64 `json:"units"`
 	} `json:"recoveries"`
 }
 
-// verify checks the proof of each grid job that is left: nothing is done twice, everything is proven or missing, and
-// what is proven was done by completed local jobs. The applications wrote the same to their own ledger.
+// verify checks the proof of each grid job that was not removed. No work is done twice; all work is proven or missing;
+// and completed local jobs did the proven work. The ledger of the applications must agree.
 func (w *world) verify() {
 	w.t.Helper()
 	ledger := w.readLedger()
@@ -134,14 +136,16 @@ func (w *world) verifyOne(j *job, ledger map[run][]string) {
 	}
 }
 
-// stays are the tables that may have rows of a removed grid job, with the reason in docs/REMOVING.md.
+// stays names the tables of the store that may have rows of a removed grid job, with the reason, as in
+// docs/REMOVING.md.
 var stays = map[string]string{
 	"grid_jobs": "its row", "journal": "what happened", "endings": "how earlier generations ended",
 	"reopenings": "who reopened it", "removals": "who removed it", "handles": "the request key", "told": "who was told",
 	"recoveries": "what it recovers",
 }
 
-// nothingLeft stops the daemon and checks that nothing of a removed grid job is on the disk.
+// nothingLeft stops the daemon, and checks that no file and no row of a removed grid job is on the disk, except the
+// rows in stays.
 func (w *world) nothingLeft() {
 	w.t.Helper()
 	w.Stop()
@@ -190,7 +194,7 @@ func (w *world) packagesAreUsed(state string) {
 	}
 }
 
-// noRow checks that tables without a reason in stays have no row of a removed grid job.
+// noRow checks that no table except those in stays has a row of a removed grid job.
 func (w *world) noRow(path string) {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)

@@ -19,14 +19,14 @@ type answer struct {
 	Removed *struct{} `json:"removed"`
 }
 
-// The numbers of GRAM for an end.
+// The numbers with which GRAM names the two ends of a job.
 const (
 	gramDone   = 8
 	gramFailed = 4
 )
 
-// ask looks up all grid jobs as a gatekeeper does, also while no daemon answers. It keeps the first final answer about
-// each, and checks that later answers are the same.
+// ask looks up all grid jobs as a gatekeeper does, also while no daemon answers. It stores the first final answer about
+// each grid job, and checks that later answers are the same.
 func (w *world) ask() {
 	w.t.Helper()
 	args := []string{"lookup", "--json"}
@@ -52,8 +52,8 @@ func (w *world) ask() {
 	}
 }
 
-// same checks that an answer equals the first final one. Only the tar of a removed grid job is gone, and the message
-// says so.
+// same requires that an answer about a grid job equals the first final answer. After a removal the answer has no tar,
+// and its message says that the grid job was removed.
 func (w *world) same(id string, first, now answer) {
 	w.t.Helper()
 	if now.Removed != nil || strings.Contains(now.Message, "removed by ") {

@@ -10,21 +10,22 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// job is a grid job of the test.
+// job is a grid job of the world.
 type job struct {
-	id      string
-	owner   site.Person
-	reads   bool // it reads a dataset, so that its work can be cut again; otherwise it generates events
-	related bool // it recovers another grid job, or another grid job recovers it
-	removed bool // its removal was accepted
+	id       string
+	owner    site.Person
+	reads    bool // it reads a dataset, so that its work can be cut again; otherwise it generates events
+	related  bool // it recovers another grid job, or another grid job recovers it
+	recovers bool // it recovers another grid job
+	removed  bool // its removal was accepted
 }
 
 // perJob is the number of events of a local job.
 const perJob = 4
 
 // application is the program of the local jobs. What it does follows from the seed, the part and the number of the
-// attempt, so a failure may vanish when the local job runs again. The program writes each start and each end to the
-// ledger: one write(2) to a file opened with O_APPEND.
+// attempt, so a failure may vanish when the local job runs again. The program adds a line to the ledger at its start
+// and at its end, each with one write(2) to a file opened with O_APPEND.
 const application = `#!/bin/sh
 first=$1 events=$2
 book() { echo "$JJM_JOBID $JJM_ATTEMPT $*" >>"$LEDGER"; }
@@ -44,7 +45,8 @@ book ok
 exec "$GBS_LOG" SUCCEEDED out.txt
 `
 
-// text returns a job file with the number of local jobs. long is how many seconds the slow local jobs take.
+// text returns a job file that makes the given number of local jobs. long is the number of seconds that the slow local
+// jobs take.
 func (w *world) text(reads bool, locals int, long string) string {
 	var b strings.Builder
 	kind := "montecarlo"
@@ -62,8 +64,8 @@ func (w *world) text(reads bool, locals int, long string) string {
 		kind, outputs, b.String(), w.ledger(), w.r.IntN(1000), long, work)
 }
 
-// submit submits a new grid job of an account. Its package is its own: the application has a line that no other
-// application has.
+// submit submits a new grid job of an account. Its application has a unique line, so that no other grid job shares its
+// package.
 func (w *world) submit(p site.Person, reads bool, locals int, long string) *job {
 	w.t.Helper()
 	app := filepath.Join(w.Home(p), "app.sh")

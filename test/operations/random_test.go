@@ -8,18 +8,20 @@ import (
 
 	"jjm/internal/testkit/needs"
 	"jjm/internal/testkit/site"
+	"jjm/internal/testkit/testbed"
 )
 
-// size is how much a run does.
+// size is the size of a run: the numbers of grid jobs, of local jobs in each, of operations, and of kills of the
+// daemon.
 type size struct {
 	jobs, locals, operations, kills int
-	long                            string // seconds
+	long                            string // seconds that a slow local job takes
 }
 
-// short is the run of make test.
+// short is the size of the run in "make test".
 var short = size{jobs: 8, locals: 4, operations: 70, kills: 2, long: "3"}
 
-// whole is the run of the campaign.
+// whole is the size of the run in the campaign.
 var whole = size{jobs: 50, locals: 6, operations: 500, kills: 15, long: "4"}
 
 // embedded is a cluster with fewer slots than local jobs, so that local jobs wait.
@@ -39,7 +41,8 @@ func seedOf(t *testing.T, seed uint64) uint64 {
 	return seed
 }
 
-// TestOperations_AtRandom runs a small number of operations, always the same.
+// TestOperations_AtRandom runs a small number of operations, drawn with the same seed each time. What they
+// meet differs from run to run, because the jobs go on meanwhile.
 func TestOperations_AtRandom(t *testing.T) {
 	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
 	w := newWorld(t, seedOf(t, 1), embedded, people)
@@ -49,12 +52,26 @@ func TestOperations_AtRandom(t *testing.T) {
 // newSeed returns a seed that differs from run to run.
 func newSeed() uint64 { return uint64(time.Now().UnixNano()) % 1_000_000 }
 
-// TestOperations_OnFiftyGridJobs is the campaign on the embedded batch system.
+// TestOperations_OnFiftyGridJobs runs the campaign on the embedded batch system.
 func TestOperations_OnFiftyGridJobs(t *testing.T) {
 	needs.Campaign(t, needs.Operations)
 	needs.NoSystem(t)
 	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
 	w := newWorld(t, seedOf(t, newSeed()), embedded, people)
+	w.play(whole)
+}
+
+// onSlurm is the part of the configuration for Slurm without the wait for its last word about an ended job, which takes
+// up to 12 s.
+const onSlurm = "batch_settle = \"2s\"\n"
+
+// TestBeds_OperationsOnFiftyGridJobs is the campaign on Slurm.
+func TestBeds_OperationsOnFiftyGridJobs(t *testing.T) {
+	needs.Campaign(t, needs.Operations)
+	bed := testbed.Start(t, "slurm")
+	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
+	site.KnownToSlurm(t, bed, people...)
+	w := newWorld(t, seedOf(t, newSeed()), site.OnBed(bed, "slurm")+onSlurm, people)
 	w.play(whole)
 }
 
@@ -74,7 +91,7 @@ func (w *world) play(n size) {
 	w.t.Logf("%d grid jobs, %d kills, %d final answers\n%s", len(w.jobs), w.kills, len(w.told), w.seen)
 }
 
-// operations carries out the operations. The daemon dies in some of them.
+// operations carries out random operations on the grid jobs. The daemon is killed during some of them.
 func (w *world) operations(n size) {
 	w.t.Helper()
 	deaths := map[int]bool{}

@@ -23,7 +23,7 @@ type status struct {
 	Locals    []local   `json:"locals"`
 }
 
-// local is a local job in it.
+// local is a local job in the answer of jjm status.
 type local struct {
 	ID struct {
 		Grid int64 `json:"grid"`
@@ -41,6 +41,11 @@ type local struct {
 }
 
 func (l *local) ref() string { return fmt.Sprintf("%d.%d", l.ID.Grid, l.ID.N) }
+
+// asked reports whether a kill, a hold or a forced state is on its way.
+func (l *local) asked() bool {
+	return l.Kill || l.Failing != "" || l.Holding != nil && l.State != "held"
+}
 
 // over reports whether the grid job has ended and nobody asked to reopen it.
 func (st status) over() bool {

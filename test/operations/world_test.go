@@ -16,7 +16,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// world is a site on which a seed decides what happens.
+// world is a site with a daemon, accounts and grid jobs. A seed decides which operations happen.
 type world struct {
 	*site.Site
 	t      *testing.T
@@ -28,7 +28,7 @@ type world struct {
 	kills  int
 }
 
-// newWorld starts a daemon with the given clusters.
+// newWorld starts a site with the given clusters.
 func newWorld(t *testing.T, seed uint64, clusters string, people []site.Person) *world {
 	t.Helper()
 	s := site.New(t, &bin, site.Settings{RunAs: "owner", Clusters: clusters})

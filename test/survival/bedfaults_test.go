@@ -39,12 +39,14 @@ func (f fault) kind() string {
 // is over.
 var healAfter = await.Provoked(25 * time.Second)
 
-// frozen is longer than the deadline of a command, and longer than clients of a batch system wait for a missing daemon.
+// frozen is the duration of a freeze. It is longer than the deadline of a command, and longer than the time for which
+// clients of a batch system wait for a missing daemon.
 var frozen = await.Provoked(8 * time.Second)
 
 const (
 	down = 3 * time.Second
-	// forgetting is longer than the time after which Slurm forgets ended jobs, which is at most 10 s here.
+	// forgetting is a duration that is longer than the time after which Slurm forgets ended jobs, at most 10 s in the test
+	// bed.
 	forgetting = 12 * time.Second
 	// rounds is how often the simulated administrator checks the batch system at most. A submission in doubt takes at
 	// least a minute.
@@ -148,7 +150,7 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 			}
 			for _, bt := range faultRuns(bed) {
 				t.Run(bt.String(), func(t *testing.T) {
-					b.Do(t, "up") // a former run may have left a fault behind
+					b.Do(t, "up") // an earlier run may have left a fault behind
 					// Lost attempts must not exceed the limit of retries.
 					s := bedSite(t, section, uid, 3)
 					var e *ended
@@ -268,7 +270,7 @@ func (s *site) disturbed(b *testbed.Bed, bt faultRun, meanwhile func() *driven) 
 		}
 	}()
 	r := meanwhile()
-	time.Sleep(bt.lasts / 2) // this is the duration of the fault; the test waits for nothing
+	time.Sleep(bt.lasts / 2) // half the duration of the fault, not a wait for a result
 	if bt.crash {
 		s.kill()
 		s.start("")

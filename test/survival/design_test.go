@@ -123,7 +123,7 @@ events_per_job = %d
 	return b.String()
 }
 
-// want is the expected end of one local job.
+// want is the expected end of one local job: its possible states, and the number of its attempts.
 type want struct {
 	states   []jjm.State
 	attempts int32 // the number of attempts; at most, if the local job is killed
@@ -144,7 +144,7 @@ func (d design) of(n int32) want {
 	case kind == 6:
 		w.states = []jjm.State{jjm.Failed}
 		if d.glf {
-			w.attempts = 2 // because max_retry_early is 1
+			w.attempts = 2 // because of max_retry_early = 1
 		}
 	case kind == 7:
 		w.states = []jjm.State{jjm.Failed}

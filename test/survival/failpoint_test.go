@@ -72,7 +72,7 @@ func TestFailpoint_DaemonKilledThere(t *testing.T) {
 }
 
 // oneLife returns one failpoint of each class in the order in which a grid job reaches them: when the grid job is
-// accepted, prepared, cut, submitted, found again, watched, judged, published and collected.
+// accepted, prepared, split, submitted, found again, watched, judged, published and collected.
 func oneLife() []string {
 	return []string{"accept.after-commit", "prepare.packed", "generate.before-commit", "submit.acted", "reconcile.found",
 		"watch.listed", "verdict.before-commit", "publish.after", "collect.tarred"}
@@ -184,7 +184,7 @@ func (s *site) goDrive(ctx context.Context, drive func(context.Context, *site, d
 	return r
 }
 
-// wait returns the grid job after all requests about it were made.
+// wait returns the grid job after the driver has made all its requests. If a request failed, the test fails.
 func (r *driven) wait(t *testing.T) jjm.GridID {
 	t.Helper()
 	<-r.done

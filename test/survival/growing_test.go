@@ -44,7 +44,7 @@ cat "$@" >out.txt || exit 5
 // by the command.
 type growth struct {
 	*site
-	// dir is the folder of all files that are not jjm's. Everybody may write there.
+	// dir is the folder of all files of the test that do not belong to jjm. Everybody may write there.
 	dir              string
 	files            int
 	early            int // files that exist before the grid job does
@@ -261,8 +261,8 @@ func (g *growth) shown(name string) int64 {
 	return d.Shown[0].Files
 }
 
-// checkFirst compares the end of the grid job with the files, and jjm's reports with both. It returns the files that
-// jjm reports as missing.
+// checkFirst compares the end of the grid job with the files that arrived, and jjm's reports with both. It returns the
+// files that jjm reports as missing.
 func (g *growth) checkFirst() []string {
 	g.t.Helper()
 	g.nothingRuns()
@@ -314,8 +314,8 @@ func (g *growth) failedFiles() []string {
 	return all
 }
 
-// checkRetries checks that a second local job did each flaky part, and that no part but the last is smaller than
-// wanted.
+// checkRetries checks that a second local job processed each part with a flaky file, that no part is smaller than
+// perJob, and that there are enough merges, none of them of more than perMerge files.
 func (g *growth) checkRetries(st wire.Status) {
 	g.t.Helper()
 	left, err := filepath.Glob(g.path("flaky.*"))

@@ -19,7 +19,7 @@ import (
 	"jjm/internal/testkit/programs"
 )
 
-// bin has jjm's programs.
+// bin builds jjm's programs, and has their paths.
 var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }

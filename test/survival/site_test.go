@@ -43,7 +43,7 @@ type site struct {
 	// uid is the account of the daemon; 0 means the account of the test.
 	uid int
 	d   *daemon
-	log string // of all daemons, one after another
+	log string // log of all daemons, one after another
 	// patience is how long a grid job may take.
 	patience time.Duration
 }
@@ -264,7 +264,7 @@ func (s *site) stop() {
 	select {
 	case <-s.d.done:
 	case <-time.After(deadWithin):
-		s.t.Fatal("the daemon does not stop after SIGTERM")
+		s.t.Fatal("the daemon does not stop after SIGTERM, " + await.Hung)
 	}
 	if s.d.err != nil {
 		s.t.Errorf("the daemon ended after SIGTERM with %v, want exit 0", s.d.err)

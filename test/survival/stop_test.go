@@ -9,6 +9,7 @@ import (
 
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/needs"
 )
 
@@ -85,7 +86,7 @@ func TestSurvival_SecondDaemonIsRefused(t *testing.T) {
 	select {
 	case <-second.done:
 	case <-time.After(aliveWithin):
-		t.Fatal("a second daemon on the same state goes on")
+		t.Fatal("a second daemon on the same state goes on, " + await.Hung)
 	}
 	s.d = first
 	if code := second.cmd.ProcessState.ExitCode(); code != 5 {

@@ -14,6 +14,7 @@ import (
 	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/needs"
 )
 
@@ -208,7 +209,7 @@ func TestSurvival_ReadOnlyState(t *testing.T) {
 			select {
 			case <-d.done:
 			case <-time.After(aliveWithin):
-				t.Fatalf("the daemon serves, although it cannot write %s:\n%s", path, tail(s.logText(), 10))
+				t.Fatalf("%s: the daemon serves, although it cannot write %s:\n%s", await.Hung, path, tail(s.logText(), 10))
 			}
 			log := s.logText()
 			if code := d.cmd.ProcessState.ExitCode(); code < 1 {

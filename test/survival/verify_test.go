@@ -18,7 +18,7 @@ type ended struct {
 	*site
 	id       jjm.GridID
 	design   design
-	status   wire.Status // with all local jobs
+	status   wire.Status // status with all local jobs
 	journal  []jjm.JournalEntry
 	attempts map[int32][]store.Attempt
 	ledger   map[run]*ledgerEntry

@@ -25,7 +25,7 @@ func adoptOrphans() error {
 // No other code may wait for children while it runs.
 type reaper struct {
 	mu    sync.Mutex
-	waits map[int]chan syscall.WaitStatus // by the process id of a command
+	waits map[int]chan syscall.WaitStatus // waiting callers, by the process id of their commands
 }
 
 func newReaper() *reaper { return &reaper{waits: map[int]chan syscall.WaitStatus{}} }

@@ -20,16 +20,20 @@ const tableRows = 10
 // outputLines is the number of lines of a failed test's output that the report repeats.
 const outputLines = 40
 
-// failures returns everything that makes a run fail, with the reason: root tests whose last attempt failed, root tests
-// with a failure that a second run cannot clear, and packages that failed outside of their tests.
+// failures returns everything that makes a run fail, with the reason: root tests that failed and did not pass
+// afterwards, root tests with a failure that a second run cannot clear, and packages that failed outside of their
+// tests.
 func (r *results) failures() map[name]string {
 	red := maps.Clone(r.broken)
 	for n, attempts := range r.tests {
 		if n.root() != n {
 			continue
 		}
-		if last := attempts[len(attempts)-1]; last.outcome == "fail" || last.outcome == "" {
+		switch last := attempts[len(attempts)-1].outcome; {
+		case last == "fail" || last == "":
 			red[n] = fmt.Sprintf("failed %s", times(len(attempts)))
+		case outcome(attempts) == "fail":
+			red[n] = "failed, and was skipped when it ran again"
 		}
 		for _, a := range attempts {
 			if text := a.final(); text != "" {
@@ -40,10 +44,17 @@ func (r *results) failures() map[name]string {
 	return red
 }
 
-// again returns the failed root tests of a step that may run again, by package. If one of the failures is final, it
-// returns none.
-func (r *results) again(step string) map[string][]string {
-	tests := map[string][]string{}
+// outcome returns how a test ended in all its attempts: as the last of them, but a skip does not undo a failure.
+func outcome(attempts []*attempt) string {
+	last := attempts[len(attempts)-1].outcome
+	if last == "skip" && slices.ContainsFunc(attempts, func(a *attempt) bool { return a.outcome == "fail" }) {
+		return "fail"
+	}
+	return last
+}
+
+// again returns the failed root tests of a step that may run again. If one of the failures is final, it returns none.
+func (r *results) again(step string) (tests []name) {
 	for n := range r.failures() {
 		if n.step != step {
 			continue
@@ -52,8 +63,9 @@ func (r *results) again(step string) map[string][]string {
 		if len(attempts) == 0 || attempts[len(attempts)-1].final() != "" || attempts[len(attempts)-1].outcome == "" {
 			return nil
 		}
-		tests[n.pkg] = append(tests[n.pkg], n.test)
+		tests = append(tests, n)
 	}
+	slices.SortFunc(tests, func(a, b name) int { return strings.Compare(a.String(), b.String()) })
 	return tests
 }
 
@@ -156,6 +168,11 @@ func (r *run) report() (string, bool) {
 	for _, d := range r.done {
 		lines, _ := os.ReadFile(r.costsOf(d.step)) // a step without test programs has no such file
 		programs := readCosts(string(lines), byPackage)
+		if d.cached {
+			fmt.Fprintf(&b, "%16.1f s %10s  %s: not measured, because go test keeps results of unchanged packages\n",
+				d.wall.Seconds(), "", d.step)
+			continue
+		}
 		fmt.Fprintf(&b, "%16.1f s %8.1f s  %s\n", d.wall.Seconds(), programs.cpu().Seconds(), d.step)
 	}
 	b.WriteString(costly(byPackage))
@@ -180,7 +197,7 @@ func (r *results) counts() (passed, failed, skipped int) {
 	for n, attempts := range r.tests {
 		if n.root() == n {
 			of := name{pkg: n.pkg, test: n.test}
-			worst[of] = max(worst[of], rank[attempts[len(attempts)-1].outcome])
+			worst[of] = max(worst[of], rank[outcome(attempts)])
 		}
 	}
 	for _, w := range worst {

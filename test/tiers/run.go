@@ -21,7 +21,7 @@ import (
 // run is one run of a tier.
 type run struct {
 	tier     tier
-	dir      string // of this run's own files
+	dir      string // folder of this run's own files
 	self     string // the path of this program
 	machine  machine
 	began    time.Time
@@ -42,8 +42,9 @@ type run struct {
 
 // stepTime is how long a step took.
 type stepTime struct {
-	step string
-	wall time.Duration
+	step   string
+	wall   time.Duration
+	cached bool
 }
 
 func newRun(t tier, dir string) (*run, error) {
@@ -180,7 +181,7 @@ func (r *run) laneIsOver(lane int) error {
 // mostAgain is the maximum number of failed tests that run again. If more tests fail, they have a common cause.
 const mostAgain = 20
 
-// again runs the failed tests again, at most twice, while no other test runs.
+// again runs each failed test again, alone, at most twice.
 func (r *run) again() error {
 	for try := 2; try <= 3; try++ {
 		failures := r.results.failures()
@@ -189,11 +190,11 @@ func (r *run) again() error {
 		}
 		for _, lane := range r.tier.lanes {
 			for _, s := range lane {
-				for pkg, tests := range r.results.again(s.name) {
+				for _, n := range r.results.again(s.name) {
 					one := s
-					one.packages, one.without = []string{"." + strings.TrimPrefix(pkg, module)}, nil
-					one.run = "^(" + strings.Join(tests, "|") + ")$"
-					if err := r.step(one, r.slots, fmt.Sprintf(", try %d", try)); err != nil {
+					one.packages, one.without = []string{"." + strings.TrimPrefix(n.pkg, module)}, nil
+					one.run = "^" + n.test + "$"
+					if err := r.step(one, r.slots, fmt.Sprintf(", %s, try %d", n.test, try)); err != nil {
 						return err
 					}
 				}
@@ -223,8 +224,8 @@ func (r *run) step(s step, lane int, try string) error {
 	if err := os.MkdirAll(tables, 0o755); err != nil {
 		return err
 	}
-	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
-		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
+	cmd.Env = append(slices.Clone(r.env), "JJM_RUN="+r.dir, "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems,
+		"JJM_TABLES="+tables, slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
 	if s.race {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
@@ -236,7 +237,7 @@ func (r *run) step(s step, lane int, try string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if try == "" {
-		r.done = append(r.done, stepTime{s.name, time.Since(began)})
+		r.done = append(r.done, stepTime{s.name, time.Since(began), s.cached})
 	}
 	if err := r.results.read(s.name, f); err != nil {
 		return fmt.Errorf("step %s: %w", s.name, err)

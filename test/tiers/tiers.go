@@ -96,8 +96,12 @@ func tiers() map[string]tier {
 			{name: "faults of systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
 				packages: []string{"./test/survival"}},
 		}
-		operations = step{name: "operations", packages: []string{"./test/operations"}}
-		hostile    = step{name: "hostile", systems: []string{"slurm", "condor", "sge", "arc"},
+		operations = []step{
+			{name: "operations", packages: []string{"./test/operations"}},
+			{name: "operations on slurm", systems: []string{"slurm"}, run: onSystems,
+				packages: []string{"./test/operations"}},
+		}
+		hostile = step{name: "hostile", systems: []string{"slurm", "condor", "sge", "arc"},
 			packages: []string{"./test/hostile", "./internal/sys/asuser"}}
 		others = step{name: "accounts and operators", run: ofOthers, packages: []string{"./test/identity", "./test/daemon",
 			"./internal/sys/rights", "./internal/app", "./internal/engine", "./internal/engine/answer", "./sandbox",
@@ -131,15 +135,16 @@ func tiers() map[string]tier {
 		"test": {env: "test", checks: fewChecks, alone: true, // real systems wait more than they work
 			lanes: [][]step{{unit, embedded}, {slurm, gatekeepers}, {condor, sge, client}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
-		needs.Operations:  campaign(needs.Operations, operations),
+		needs.Operations:  campaign(needs.Operations, operations...),
 		needs.Hostile:     campaign(needs.Hostile, hostile, others),
 		needs.Gatekeepers: campaign(needs.Gatekeepers, gatekeepers, clientAll, compared),
 		needs.Systems:     campaign(needs.Systems, allOn...),
 		needs.Lint:        {env: needs.Lint, checks: fewChecks, lanes: [][]step{{lint}}},
 		"race":            {env: "test", checks: fewChecks, lanes: [][]step{{race}}},
 		needs.Whole: campaign(needs.Whole,
-			slices.Concat([]step{unit, embedded}, faults,
-				[]step{operations, hostile, others, gatekeepers, clientAll, compared}, allOn, []step{race})...),
+			// The step "systems" contains the second step of faults: in this tier both run the same tests.
+			slices.Concat([]step{unit, embedded}, faults[:1], operations,
+				[]step{hostile, others, gatekeepers, clientAll, compared}, allOn, []step{race})...),
 	}
 }
 

@@ -59,6 +59,7 @@ func TestIndent_KeepsWhatATestSaysIsWrong(t *testing.T) {
 func TestResults_WhatFailsARun(t *testing.T) {
 	const run, fail, pass = `{"Action":"run","Package":"p","Test":"TestA"}`,
 		`{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p","Test":"TestA"}`
+	const skip = `{"Action":"skip","Package":"p","Test":"TestA"}`
 	output := func(text string) string {
 		return `{"Action":"output","Package":"p","Test":"TestA","Output":"` + text + `\n"}`
 	}
@@ -69,6 +70,7 @@ func TestResults_WhatFailsARun(t *testing.T) {
 	}{
 		{"a test that passes", []string{run, pass}, ""},
 		{"a test that fails three times", []string{run, fail, run, fail, run, fail}, "failed 3 times"},
+		{"a test that is skipped when it runs again", []string{run, fail, run, skip, run, skip}, "was skipped"},
 		{"a test that passes the third time", []string{run, fail, run, fail, run, pass}, ""},
 		{"a hang that passes later", []string{run, output("waited 4m0s, beyond its hang guard: rain"), fail, run, pass},
 			"hang guard"},
@@ -130,8 +132,8 @@ func TestResults_WhatRunsAgain(t *testing.T) {
 	}
 	r := play(t, slices.Concat(fail("TestA/sub", "wrong"), fail("TestA", "wrong"), fail("TestB", "wrong"),
 		[]string{`{"Action":"pass","Package":"p","Test":"TestC"}`})...)
-	tests := r.again("s")["p"]
-	if slices.Sort(tests); !slices.Equal(tests, []string{"TestA", "TestB"}) {
+	tests := r.again("s")
+	if !slices.Equal(tests, []name{{"s", "p", "TestA"}, {"s", "p", "TestB"}}) {
 		t.Errorf("%q run again", tests)
 	}
 	if r := play(t, slices.Concat(fail("TestA", "wrong"), fail("TestB", "WARNING: DATA RACE"))...); len(r.again("s")) > 0 {

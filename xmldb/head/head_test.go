@@ -134,7 +134,8 @@ func TestParse_RefusesOtherDocuments(t *testing.T) {
 	}
 }
 
-// No text may cause a panic, and an accepted text has the three facts without which a reader may conclude nothing.
+// No text may cause a panic. An accepted head has a known status and a known GRAM state, because readers draw
+// conclusions from them.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte(

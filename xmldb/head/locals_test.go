@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// For any shard, the local jobs that are read have known states, and numbers of at least 0.
+// FuzzShard checks that, for any shard, the local jobs that are read have known states, and numbers of at least 0.
 func FuzzShard(f *testing.F) {
 	f.Add([]byte(`<localjobs><localjob id="17.1" state="held" attempt="1" exit="3" at="2026-03-01T12:00:00Z" heldBy="x">` +
 		`<part unit="row"><arg>a</arg></part><message>m</message><progress done="1"/><phase/></localjob></localjobs>`))
@@ -25,7 +25,7 @@ func FuzzShard(f *testing.F) {
 	})
 }
 
-// For any history, the changes that are read belong to its grid job.
+// FuzzHistory checks that, for any history, the changes that are read belong to its grid job.
 func FuzzHistory(f *testing.F) {
 	f.Add([]byte(`<history gridjob="17"><change seq="1" time="2026-03-01T12:00:00Z" first="0" last="2" to="x">y</change>` +
 		`</history>`))

@@ -40,9 +40,9 @@ var errTooManyElements = jjm.Errorf(jjm.Invalid, "the file has too many elements
 
 // Query is a parsed path with the results found so far.
 type Query struct {
-	whole   bool // whether the path is ""
+	whole   bool // whether the path is "", which selects whole files
 	path    etree.Path
-	attr    string // name in @attr at the end; "*" for all attributes
+	attr    string // the name in @NAME at the end of the path; "*" for all attributes
 	text    bool   // whether the path ends in text()
 	root    string // root element with which the path starts; "" if it names none
 	results []string

@@ -272,7 +272,7 @@ func TestPlace_FindsTheDaemon(t *testing.T) {
 		{"home", client.Place{}, map[string]string{"HOME": "/h"}, "/h/.local/state/jjm", "/h/.local/state/jjm/jjm.sock"},
 	} {
 		if _, err := os.Stat("/var/lib/jjm"); err == nil && c.p.State == "" && c.env["JJM_STATE"] == "" {
-			continue // jjm is installed on this machine
+			continue // a machine with an installed jjm has this folder
 		}
 		c.p.Getenv = func(k string) string { return c.env[k] }
 		if got := c.p.StateDir(); got != c.state {

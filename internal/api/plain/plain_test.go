@@ -24,7 +24,7 @@ func TestPrintable_EscapesWhatControlsATerminal(t *testing.T) {
 	}
 }
 
-// A time of today has no date, and a time of another day has no seconds.
+// StampAt formats a time of today without its date, and a time of another day with its date but without seconds.
 func TestStamp_OfTodayIsTheTimeAlone(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for want, at := range map[string]time.Time{
@@ -38,7 +38,8 @@ func TestStamp_OfTodayIsTheTimeAlone(t *testing.T) {
 	}
 }
 
-// A table names only one time zone, so a time of last summer is also shown with the offset that is in force now.
+// A table names only one time zone. Therefore a time of last summer is also shown with the offset from UTC that is in
+// force now, in winter.
 func TestInZone_SummerTimeIsShownInTheZoneOfNow(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

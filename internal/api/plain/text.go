@@ -51,3 +51,11 @@ func Percent(fraction float64) string {
 	}
 	return fmt.Sprintf("%.1f", min(max(100*fraction, 0.1), 99.9))
 }
+
+// Share returns a fraction for people: "6.9 %". Unlike Percent, it shows a fraction above 1 as it is.
+func Share(fraction float64) string {
+	if fraction > 1 {
+		return fmt.Sprintf("%.1f %%", 100*fraction)
+	}
+	return Percent(fraction) + " %"
+}

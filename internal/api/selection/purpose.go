@@ -14,7 +14,7 @@ const (
 	ToRelease  Purpose = "release"  // held jobs
 	ToSet      Purpose = "set"      // local jobs that wait for a submission or a release
 	ToResubmit Purpose = "resubmit" // local jobs that failed or were killed
-	ToResplit  Purpose = "resplit"  // local jobs that failed
+	ToResplit  Purpose = "resplit"  // local jobs that failed or were killed
 	ToRemove   Purpose = "remove"   // grid jobs that are over
 	ToShow     Purpose = "status"   // all jobs
 	// ToForce selects local jobs of grid jobs that are not over.
@@ -74,7 +74,7 @@ func (p Purpose) Local(l *jjm.LocalJob) bool {
 	case ToResubmit:
 		return in(l, jjm.Failed) || in(l, jjm.Killed) || l.IsUnsubmitted()
 	case ToResplit:
-		return in(l, jjm.Failed)
+		return in(l, jjm.Failed) || in(l, jjm.Killed)
 	case ToFreeze:
 		return in(l, jjm.Completed) || in(l, jjm.Failed) || in(l, jjm.Killed)
 	case ToUnfreeze:

@@ -121,7 +121,8 @@ func TestPattern_ParsedFromItsTextItIsTheSame(t *testing.T) {
 	})
 }
 
-// A range selects exactly its members. The ranges that Join makes of any local jobs select exactly these local jobs.
+// A range that Join returns selects exactly its members. For any local jobs, the ranges that Join returns together
+// select exactly these local jobs.
 func TestJoin_RangesSelectExactlyTheirMembers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := rapid.MapOf(rapid.Int32Range(0, 30), rapid.Just(true)).Draw(t, "members")
@@ -170,7 +171,7 @@ func TestGlob_FitsAsItsPartsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []rune(rapid.String().Draw(t, "text"))
 		glob := slices.Clone(text)
-		for i := range glob { // hide some characters
+		for i := range glob { // replace some characters by wildcards
 			if r := rand.IntN(3); r == 0 {
 				glob[i] = '?'
 			} else if r == 1 {
@@ -277,7 +278,7 @@ func TestFilter_MayHoldOverlooksNothing(t *testing.T) {
 		}
 		for g := range jjm.NumGridStatuses {
 			status, state := jjm.GridStatus(g), jjm.State(s)
-			ends := state.Final() || state == jjm.New // new ones may be not to be submitted
+			ends := state.Final() || state == jjm.New // a new local job may never be submitted
 			possible := !status.Final() || state.IsCompleted() || ends && status != jjm.Done
 			if got := f.MayHold(status); got != possible {
 				t.Errorf("%v in %v: %v, want %v", state, status, got, possible)
@@ -294,12 +295,12 @@ func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 	for _, c := range []struct {
 		command selection.Purpose
 		states  string // the states of local jobs that the command can change
-		over    bool   // the command can change grid jobs that are over
+		over    bool   // the command can change ended grid jobs
 	}{
 		{"", everyState, true},
 		{selection.ToKill, "new,submitting,submitted,running,completing,held", false},
 		{selection.ToRelease, "held", false}, {selection.ToResubmit, "failed,killed", true},
-		{selection.ToResplit, "failed", true},
+		{selection.ToResplit, "failed,killed", true},
 		{selection.ToFreeze, "completed,failed,killed", false},
 		{selection.ToUnfreeze, "completed_frozen,failed_frozen", false},
 		{selection.ToRemove, everyState, true},
@@ -321,8 +322,8 @@ func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 	}
 }
 
-// With a filter of local jobs, the commands that kill, show, release or resubmit select local jobs. The commands that
-// list and remove always select whole grid jobs.
+// If a filter about local jobs is set, the commands that kill, show, release or resubmit select local jobs. The
+// commands that list and remove select whole grid jobs whatever the filter is.
 func TestPurpose_SelectsLocalJobsWhereAFilterIsOfThese(t *testing.T) {
 	for purpose, want := range map[selection.Purpose][2]bool{"": {}, selection.ToKill: {false, true},
 		selection.ToShow: {false, true}, selection.ToRemove: {}, selection.ToRelease: {true, true},
@@ -366,9 +367,9 @@ type killRow struct {
 	Error     *string `json:"expect_error"`
 }
 
-// A kill selects the local jobs that the rows attempt to kill. The rows also have an error for a cancel that failed.
-// jjm has no such error, because it stores the kill and repeats the cancel (decision R13). The test checks that the
-// error in the rows follows from their other columns.
+// ToKill selects exactly the local jobs that the recorded rows attempt to kill. A row has an error if a cancel failed.
+// jjm has no such error, because it stores the kill and repeats the cancel (decision R13); so the test only checks that
+// a row has an error if and only if one of its attempted cancels failed.
 func TestToKill_GoldenRows(t *testing.T) {
 	t.Parallel()
 	golden.Rows(t, "jedi/ganga_emulated_bulk", func(_ string, row killRow) string {

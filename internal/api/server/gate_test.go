@@ -60,7 +60,7 @@ func (c raw) say(t *testing.T, text string) {
 	}
 }
 
-// answer has those members of the answers of all verbs that the tests read.
+// answer is an answer of any verb. It has the members that the tests read.
 type answer struct {
 	wire.Reply
 	Version string
@@ -93,7 +93,7 @@ func ask(t *testing.T, socket, line string) answer {
 	return c.answer(t)
 }
 
-// eventually waits until ok returns true. what is for the message if that does not happen.
+// eventually waits until ok returns true. what describes the awaited condition in the message of a failure.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)
@@ -269,7 +269,7 @@ func TestGate_DoesNotStartARequestWhoseClientHasClosed(t *testing.T) {
 		t.Errorf("answer %+v", a.Error)
 	}
 	stop()
-	if err := <-over; err != nil { // all sessions are over
+	if err := <-over; err != nil { // Serve returns after all sessions have ended
 		t.Error(err)
 	}
 	close(verbs)
@@ -402,7 +402,7 @@ func TestGate_CatFollowsAFileUntilItsJobIsOver(t *testing.T) {
 }
 
 func TestGate_CatFollowsAFileThatIsNotThereYet(t *testing.T) {
-	for _, text := range []string{"late\n", ""} { // "": the line never comes
+	for _, text := range []string{"late\n", ""} { // "": nothing is ever written to the file
 		f := servertest.New()
 		j := running(1)
 		j.Live, j.Files = true, map[string]string{}

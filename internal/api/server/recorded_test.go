@@ -21,7 +21,8 @@ import (
 // v1 is the folder with recorded requests and answers of version 1 of each verb.
 const v1 = "../wire/testdata/v1"
 
-// recording is a recorded request and its answer. asked gets the request that the verb's function received.
+// recording is a recorded request and its answer. The field asked gets the request that the function of the verb
+// received.
 type recording struct {
 	t      *testing.T
 	answer [][]byte
@@ -165,7 +166,8 @@ func asAsked(t *testing.T, request []byte) []byte {
 	return text
 }
 
-// converse sends a request to a server of the verbs, and returns that many lines of the answer.
+// converse sends a request to a server that has the given verbs, and returns the first lines of the answer. lines is
+// their number.
 func converse(t *testing.T, served []serve.Verb, request []byte, lines int) []byte {
 	t.Helper()
 	conn, err := net.Dial("unix", servertest.Serve(t, served, server.Config{}, nil).Socket)

@@ -17,7 +17,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// The socket belongs to the configured group.
+// Listen creates the socket with the group that the setting group names.
 func TestSettings_TheGroupOfTheSocket(t *testing.T) {
 	needs.Root(t, "to give a file to another group")
 	for _, name := range []string{"daemon", "bin"} {

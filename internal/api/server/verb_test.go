@@ -70,7 +70,7 @@ func TestContext_HasTheTimeLimitOfTheVerb(t *testing.T) {
 		name    string
 		verb    serve.Verb
 		bounded time.Duration // 0: no limit
-		ends    bool          // the request ends when the daemon stops
+		ends    bool          // whether the request ends when the daemon stops
 	}{
 		{"an answer", serve.Verb{}, time.Hour, false},
 		{"a shorter one", serve.Verb{}.Within(time.Minute), time.Minute, false},

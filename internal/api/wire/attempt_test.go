@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A release may replace the retry arguments that a HOLD requested. Whether the work of an attempt was wasted depends on
-// the arguments with which the next attempt began.
+// When a local job is released after a HOLD, the release may replace the retry arguments that the HOLD requested.
+// Therefore the arguments with which the next attempt began decide whether the work of the held attempt was wasted.
 func TestWasted_TheWordsOfTheNextAttemptCount(t *testing.T) {
 	const restart = "RESTART"
 	attempt := func(a jjm.Action, said, began []string) Attempt {
@@ -37,7 +37,7 @@ func TestWasted_TheWordsOfTheNextAttemptCount(t *testing.T) {
 	}
 }
 
-// The retry arguments of a release are limited in length, and each is one line.
+// The requests of release and resubmit refuse retry arguments that are empty, too long together, or more than one line.
 func TestCheckWords(t *testing.T) {
 	long := make([]byte, maxWords)
 	for i := range long {

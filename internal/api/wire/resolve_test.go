@@ -13,8 +13,8 @@ import (
 // handle returns the handle of a request key.
 func handle(key string) string { return string(jjm.HandleOf(1000, key)) }
 
-// known is a Find that returns grid job 12 for the handle of the key "a". The submission with the key "bad" was
-// refused.
+// known finds handles: it returns grid job 12 for the handle of the key "a", and an error for the handle of the key
+// "bad", whose submission was refused.
 func known(_ context.Context, _ Caller, h jjm.Handle) (jjm.GridID, error) {
 	switch string(h) {
 	case handle("a"):

@@ -45,7 +45,7 @@ func verbNames() []string {
 	return names
 }
 
-// decode reads a request as a daemon does that serves every verb.
+// decode reads a request in the same way as a daemon that serves every verb. It returns the verb and the request.
 func decode(line []byte) (erased, Request, error) {
 	h, err := DecodeHead(line)
 	if err != nil {
@@ -60,8 +60,8 @@ func decode(line []byte) (erased, Request, error) {
 	return all[i], r, err
 }
 
-// refused returns, for each verb, a request that the verb must refuse, and a part of the error. For a verb without
-// members of its own, the request has an unknown member.
+// refused returns a request that each verb must refuse, and a part of the error, by verb. For a verb whose request has
+// no members of its own, the request has an unknown member.
 func refused() map[string][2]string {
 	return map[string][2]string{
 		"ping":   {`{"verb":"ping","refs":["1"]}`, `ping: unknown member "refs"`},

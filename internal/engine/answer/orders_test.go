@@ -7,8 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// An account sees orders about the site and about its own jobs. A reason is free text of another person: if it imitates
-// an entry about the account, the account does not see the entry.
+// An account sees the journal entries about the site, about itself and about its own jobs. An entry ends with a reason,
+// which is free text of another person. A reason that imitates an entry about the account does not make the entry
+// visible to the account.
 func TestShows_WhatIsTheSitesAndTheAccountsOwn(t *testing.T) {
 	t.Parallel()
 	bob := wire.Caller{UID: 7, User: "bob"}

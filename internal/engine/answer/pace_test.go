@@ -14,7 +14,7 @@ import (
 func TestExpectedEnd_OnlyOfWhatRuns(t *testing.T) {
 	now := jjm.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	ago := func(d time.Duration) jjm.Time { return now - jjm.Time(d.Milliseconds()) }
-	running := func() *state.Grid { // 20 have ended in the last hour and 2 before, 20 run, 58 are to be made
+	running := func() *state.Grid { // local jobs: 2 ended 90 min ago, 20 ended 30 min ago, 20 run, 58 are not made yet
 		g := &state.Grid{Job: jjm.GridJob{Status: jjm.GridRunning, Step: jjm.Step{Expected: 100}}}
 		for i := range 42 {
 			l := jjm.LocalJob{ID: jjm.LocalID{N: int32(i)}, State: jjm.Running, Started: ago(2 * time.Hour)}

@@ -17,8 +17,8 @@ const mostCauses = 20
 
 // Causes finds out why local jobs wait; package cluster implements it.
 type Causes interface {
-	// Of returns a function that returns the cause for which an unfinished local job of g waits.
-	Of(mem state.Memory, g *state.Grid, now jjm.Time) func(*jjm.LocalJob) why.Cause
+	// Judge returns the Judge of the unfinished local jobs of g, for use while the memory lock is held.
+	Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge
 }
 
 // Reasons finds out what unfinished jobs wait for. Its methods may be called from many goroutines.
@@ -92,17 +92,11 @@ func (rs *Reasons) remembered(job jjm.GridJob, ref jjm.Ref) (out wire.Why, known
 		return wire.Why{}, true, err
 	}
 	out.Total = len(locals)
+	judge := rs.causes.Judge(v.Memory, g, jjm.At(rs.b.Now()))
 	var groups why.Groups
-	of := rs.causes.Of(v.Memory, g, jjm.At(rs.b.Now()))
-	for i := range locals {
-		if l := &locals[i]; !l.Over() {
-			out.Unfinished++
-			c := of(l)
-			if len(locals) == 1 {
-				c = why.WithAgain(c, l, state.AgainLimit(&g.Job, rs.b.Conf()))
-			}
-			groups.Add(l.ID, c)
-		}
+	if groups, out.Unfinished = judge.Groups(locals); len(locals) == 1 && out.Unfinished == 1 {
+		groups = why.Groups{}
+		groups.Add(locals[0].ID, why.WithAgain(judge.Cause(&locals[0]), &locals[0], state.AgainLimit(&g.Job, rs.b.Conf())))
 	}
 	out.Causes, out.LeftOut = causesOf(&groups)
 	if ref.Locals {

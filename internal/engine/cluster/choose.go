@@ -21,7 +21,7 @@ func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	for _, name := range candidates {
 		c := cs.all[name]
 		bad := c.unmet(spec.Request)
-		if spec.Merge != nil && !c.adapter.Capabilities().SharedFS {
+		if spec.Merge != nil && !c.Adapter.Capabilities().SharedFS {
 			bad = append(bad, jjm.Problem{Field: "merge",
 				Text: "workers of cluster " + name + " do not see the work area, which has the files to be merged"})
 		}
@@ -42,12 +42,12 @@ func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 // unmet returns a problem for each part of a request that this cluster cannot meet, according to the cluster's
 // capabilities and to the adapter.
 func (c *Cluster) unmet(r jjm.Request) jjm.Problems {
-	ps := unmet(c.name, r, c.caps())
+	ps := unmet(c.Name, r, c.Caps())
 	var err error
-	if checker, ok := c.adapter.(adapters.Checker); ok {
+	if checker, ok := c.Adapter.(adapters.Checker); ok {
 		err = checker.Check(r)
 	} else {
-		err = adapters.PlainOnly(c.name, r)
+		err = adapters.PlainOnly(c.Name, r)
 	}
 	var more jjm.Problems
 	switch {
@@ -82,12 +82,12 @@ func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems 
 // frozen returns a note, for people, for each kind of credential that jobs on this cluster keep: if the owner renews a
 // credential of this kind, jobs that are already submitted do not get the newer one.
 func (c *Cluster) frozen(kinds []string) (notes []string) {
-	caps := c.adapter.Capabilities()
+	caps := c.Adapter.Capabilities()
 	for _, kind := range kinds {
 		if !caps.SharedFS && !(kind == jjm.ProxyKind && caps.RenewsProxies) {
 			notes = append(notes, fmt.Sprintf(
 				"on %s jobs keep the %s that they were submitted with: workers do not see the work area, which gets the newer ones",
-				c.name, kind))
+				c.Name, kind))
 		}
 	}
 	return notes

@@ -22,18 +22,18 @@ type ideal interface {
 // view returns the state of the cluster for people, without the counts of jobs and without learnt limits. of reports
 // whether the view may name local jobs of a grid job; nil allows all.
 func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster {
-	caps, polling := c.caps(), c.polling()
-	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
-		Storages: c.config.Storages, Limits: c.limits(caps),
-		Trouble: append(c.health.outage(), c.health.doubts(mem, of)...)}
-	c.health.tellHealth(&w)
+	caps, polling := c.Caps(), c.Polling()
+	w := wire.Cluster{Name: c.Name, Kind: c.Kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
+		Storages: c.Config.Storages, Limits: c.limits(caps),
+		Trouble: append(c.health.Outage(), c.health.Doubts(mem, of)...)}
+	c.health.Tell(&w)
 	if u := c.unprobed.Load(); u != nil {
 		u.tell(&w)
 	}
-	c.failing.tell(&w)
-	took := c.watcher.pace()
+	c.failing.Tell(&w)
+	took := c.watcher.Pace()
 	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
-	if i, ok := c.adapter.(ideal); ok {
+	if i, ok := c.Adapter.(ideal); ok {
 		s := i.Status()
 		w.Commands, w.Ceiling = s.Used, s.Ceiling
 		w.Breaker, w.Accounting = breakerView(s.Breaker), breakerView(s.Accounting)
@@ -46,22 +46,18 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 // limits are shown.
 func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster {
 	w := cs.all[name].view(mem, of)
-	w.Learnt = cs.all[name].refusals.limits(may)
+	w.Learnt = cs.all[name].share.Limits(may)
 	return w
 }
 
 // limits returns the limits on jobs of this cluster: the batch system's limits, which are in caps, and the limits of
 // the configuration.
 func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
-	pending := c.config.MaxPending
-	if pending == 0 {
-		pending = c.b.Conf().MaxPending
-	}
 	return wire.Limits{
 		MaxCores: caps.MaxCores, MaxMemoryMB: caps.MaxMemoryMB, MaxWalltime: jjm.Duration(caps.MaxWalltime),
 		MaxQueued:  caps.MaxQueued,
-		MaxPending: pending, MaxRunning: c.config.MaxRunning,
-		MaxPendingPerUser: c.config.MaxPendingPerUser, MaxRunningPerUser: c.config.MaxRunningPerUser,
+		MaxPending: c.share.MaxPending(), MaxRunning: c.Config.MaxRunning,
+		MaxPendingPerUser: c.Config.MaxPendingPerUser, MaxRunningPerUser: c.Config.MaxRunningPerUser,
 	}
 }
 
@@ -104,13 +100,13 @@ func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, r wire.ResetReq
 		return a, jjm.Errorf(jjm.Gone, "this site has no cluster %.40q: it has %s", r.Cluster,
 			strings.Join(cs.s.Names, ", "))
 	}
-	if i, ok := c.adapter.(ideal); ok {
+	if i, ok := c.Adapter.(ideal); ok {
 		i.Reset()
 	}
 	cs.b.Log.Info("circuit breaker closed by hand", "cluster", r.Cluster, "by", caller.Actor())
-	c.watcher.wakeWatch()
-	c.submitter.wakeSubmit()
-	c.controller.wakeControl()
+	c.watcher.Wake()
+	c.submitter.Wake()
+	c.controller.Wake()
 	return a, nil
 }
 
@@ -128,8 +124,8 @@ func (cs *Clusters) TroubleOf(mem state.Memory, g *state.Grid) []string {
 	}
 	for _, name := range cs.s.Names {
 		if c := cs.all[name]; slices.Contains(g.Job.Step.Clusters, name) || g.ByCluster[name] != nil {
-			out = append(append(out, c.health.outage()...),
-				c.health.doubts(mem, func(id jjm.GridID) bool { return id == g.Job.ID })...)
+			out = append(append(out, c.health.Outage()...),
+				c.health.Doubts(mem, func(id jjm.GridID) bool { return id == g.Job.ID })...)
 		}
 	}
 	return out

@@ -4,29 +4,20 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"jjm/adapters"
 	"jjm/internal/api/wire"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/fair"
 	"jjm/internal/jjm"
-)
-
-// probeEvery is the time between two probes, which ask the batch system for its limits; only its administrator changes
-// the limits. probeAgain is the time between two probes while the batch system does not answer. It is shorter, because
-// until an answer comes jjm assumes only the safest limits. A cluster without jobs is listed at the same intervals, to
-// learn whether it answers.
-const (
-	probeEvery = 5 * time.Minute
-	probeAgain = 30 * time.Second
 )
 
 // probeLoop probes the batch system again and again, to learn changes of its limits.
 func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 	for ctx.Err() == nil {
-		wait := probeEvery
+		wait := system.ProbeEvery
 		if !c.probe(ctx, p) {
-			wait = probeAgain
+			wait = system.ProbeAgain
 		}
 		fair.Pause(ctx, wait)
 	}
@@ -35,7 +26,7 @@ func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 // probe probes the batch system once and reports whether the probe succeeded. After a success it wakes the submit loop,
 // because the limits may have changed. It also ends the wait of awaitProbe.
 func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
-	cmd, cancel := context.WithTimeout(ctx, patience*c.deadline())
+	cmd, cancel := context.WithTimeout(ctx, c.CallTime())
 	defer cancel()
 	defer c.probed.Do(func() { close(c.ready) })
 	if err := p.Probe(cmd); err != nil {
@@ -44,15 +35,15 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 		}
 		return false
 	}
-	c.b.Over("probe/" + c.name)
+	c.b.Over("probe/" + c.Name)
 	c.unprobed.Store(nil)
-	c.submitter.wakeSubmit()
+	c.submitter.Wake()
 	return true
 }
 
 // notProbed logs that a probe failed, and stores the failure so that view shows it.
 func (c *Cluster) notProbed(err error) {
-	c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system could not be probed for its limits", "cluster", c.name,
+	c.b.Complain(slog.LevelWarn, "probe/"+c.Name, "batch system could not be probed for its limits", "cluster", c.Name,
 		"error", err)
 	if c.unprobed.Load() == nil {
 		c.unprobed.Store(&unprobed{since: jjm.At(c.b.Now()), cause: err.Error()})

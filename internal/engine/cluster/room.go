@@ -4,6 +4,10 @@
 // It reports the ends of attempts to package endings; package verdict decides what the ends mean. The rules for
 // decisions are in package plan.
 //
+// Packages below this one do a part of this each: submit forms, submits and settles bulks, watch applies listings,
+// control cancels and releases, share says which cluster may take which local jobs, outage keeps whether a batch system
+// answers. All of them stand on package system, and none imports package cluster.
+//
 // A bulk goes through these steps. After a crash between two steps the settler continues:
 //
 //	choose   members are taken from the ready local jobs, in memory
@@ -24,6 +28,8 @@ import (
 	"jjm/adapters"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
+	"jjm/internal/engine/cluster/share"
+	"jjm/internal/engine/cluster/watch"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/endings"
@@ -41,13 +47,15 @@ type Clusters struct {
 	lineage *lineage.Lineage
 	sweeper *sweep.Sweeper
 	ends    *endings.Endings
+	site    *share.Site
 	all     map[string]*Cluster
 }
 
 // New returns the clusters of the configuration. It starts no goroutines; the caller runs the functions that Loops
 // returns.
 func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage, ends *endings.Endings) *Clusters {
-	cs := &Clusters{b: s.B, s: s, areas: as, sweeper: sw, lineage: ln, ends: ends, all: map[string]*Cluster{}}
+	cs := &Clusters{b: s.B, s: s, areas: as, sweeper: sw, lineage: ln, ends: ends,
+		site: share.NewSite(s), all: map[string]*Cluster{}}
 	for _, c := range s.B.Deps.Clusters {
 		cs.all[c.Adapter.Name()] = newCluster(cs, c)
 	}
@@ -57,7 +65,7 @@ func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage
 // Wake wakes the submit loops of all clusters and returns immediately.
 func (cs *Clusters) Wake() {
 	for _, c := range cs.all {
-		c.submitter.wakeSubmit()
+		c.submitter.Wake()
 	}
 }
 
@@ -66,20 +74,20 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 	for _, name := range cs.s.Names {
 		loops = append(loops, cs.all[name].loops()...)
 	}
-	return append(loops, cs.holdLoop)
+	return append(loops, func(ctx context.Context) { watch.HoldLoop(ctx, cs.s) })
 }
 
 // loops returns the loops of one cluster. Its submit loop waits for the first probe, which finds out the cluster's
 // limits.
 func (c *Cluster) loops() []func(context.Context) {
-	loops := []func(context.Context){c.watcher.watchLoop, c.controller.controlLoop, func(ctx context.Context) {
+	loops := []func(context.Context){c.watcher.Loop, c.controller.Loop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
-		c.submitter.submitLoop(ctx)
+		c.submitter.Loop(ctx)
 	}}
-	if r, ok := c.adapter.(adapters.Runner); ok {
+	if r, ok := c.Adapter.(adapters.Runner); ok {
 		loops = append(loops, func(ctx context.Context) { c.runAdapter(ctx, r) })
 	}
-	if p, ok := c.adapter.(adapters.Prober); ok {
+	if p, ok := c.Adapter.(adapters.Prober); ok {
 		return append(loops, func(ctx context.Context) { c.probeLoop(ctx, p) })
 	}
 	c.probed.Do(func() { close(c.ready) })
@@ -90,10 +98,10 @@ func (c *Cluster) loops() []func(context.Context) {
 // starts the loop again. If a cancel is final on the cluster, runAdapter first cancels the jobs that were killed before
 // the daemon stopped, so that the adapter starts none of these jobs.
 func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
-	c.halter.all(ctx, func(*state.Grid) bool { return true })
+	c.halter.All(ctx, func(*state.Grid) bool { return true })
 	for ctx.Err() == nil {
 		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
-			c.b.Log.Error("batch system stopped, starting it again", "cluster", c.name, "error", err)
+			c.b.Log.Error("batch system stopped, starting it again", "cluster", c.Name, "error", err)
 		}
 		fair.Pause(ctx, time.Second)
 	}

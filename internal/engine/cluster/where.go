@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 
+	"jjm/internal/engine/cluster/share"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
-	"jjm/internal/policy/plan"
 )
 
 // Waits returns, for people, why no cluster accepts the unsent local jobs of g now: one text for each place without a
@@ -45,9 +45,9 @@ func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []
 func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	var why []string
 	for _, name := range mem.Candidates(g, place) {
-		if text := cs.closed(mem, g, place, name, now); text != "" {
+		if text := cs.site.Closed(mem, g, place, name, now); text != "" {
 			why = append(why, text)
-		} else if !cs.all[name].health.healthy() {
+		} else if !cs.all[name].health.Healthy() {
 			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
 		} else {
 			return ""
@@ -69,27 +69,6 @@ func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) stri
 	return strings.Join(why, "; ")
 }
 
-// closed returns, for people, the order that forbids to submit the local jobs of g with a place to a cluster now: a
-// pause of the cluster or of their queue, or a maintenance window. It returns "" if no order does.
-func (cs *Clusters) closed(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) string {
-	r := state.RequestAt(&g.Job, place)
-	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
-		return o.String()
-	}
-	return cs.window(mem, name, r, now)
-}
-
-// window returns, for people, why a maintenance window forbids to submit local jobs with the request r to a cluster of
-// the site now, "" if no window does.
-func (cs *Clusters) window(mem state.Memory, name string, r jjm.Request, now jjm.Time) string {
-	windows := mem.Windows(name, r, now)
-	if len(windows) == 0 {
-		return ""
-	}
-	c := cs.all[name]
-	return plan.Shut(windows, plan.StayOf(r, c.config.DefaultWalltime.D(), c.caps().MaxWalltime), now)
-}
-
 // Shut reports whether a maintenance window forbids to submit some unsent local jobs of g to one of their clusters now.
 func (cs *Clusters) Shut(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	if g.Unsent() == 0 {
@@ -98,7 +77,7 @@ func (cs *Clusters) Shut(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	return slices.ContainsFunc(g.UnsentPlaces(), func(place int32) bool {
 		r := state.RequestAt(&g.Job, place)
 		return slices.ContainsFunc(mem.Candidates(g, place), func(name string) bool {
-			return cs.window(mem, name, r, now) != ""
+			return cs.site.Window(mem, name, r, now) != ""
 		})
 	})
 }
@@ -110,7 +89,7 @@ func (cs *Clusters) Shut(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 func (cs *Clusters) ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJob, now jjm.Time) {
 	state.ShowPlaces(g, rows, now)
 	texts := map[int32]*jjm.Waiting{} // by place; nil if a cluster accepts its local jobs
-	loads := sync.OnceValue(func() loads { return cs.loads(mem) })
+	loads := sync.OnceValue(func() share.Loads { return cs.site.Loads(mem) })
 	for i := range rows {
 		l := &rows[i]
 		if _, known := cs.s.Positions[l.Cluster]; !known && l.Cluster != "" && l.State.InBatch() && state.Unsent(l) == 0 {
@@ -124,7 +103,7 @@ func (cs *Clusters) ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJ
 			texts[l.Place] = nil
 			why := cs.keeps(mem, g, l.Place, now)
 			if why == "" {
-				why = fullFor(cs, mem, g, l.Place, loads(), now)
+				why = cs.site.Full(mem, g, l.Place, loads(), now)
 			}
 			if why != "" {
 				if l.Waits != nil {
@@ -140,7 +119,7 @@ func (cs *Clusters) ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJ
 }
 
 // keeps returns, for people, why no cluster accepts the local jobs of g with a place now; "" if a cluster does. Limits
-// on numbers of jobs do not count; see fullFor.
+// on numbers of jobs do not count; see share.Site.Full.
 func (cs *Clusters) keeps(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	if o, halted := mem.Halted(g, now); halted {
 		return o.String()
@@ -151,18 +130,21 @@ func (cs *Clusters) keeps(mem state.Memory, g *state.Grid, place int32, now jjm.
 	return cs.nobodyTakes(mem, g, place, now)
 }
 
-// open returns the clusters to which local jobs of g with a place may go now: no pause and no maintenance window closes
-// them. If at least one of these clusters is not drained, the drained ones are left out.
-func (cs *Clusters) open(mem state.Memory, g *state.Grid, place int32, now jjm.Time) []string {
-	names := slices.DeleteFunc(mem.Candidates(g, place), func(name string) bool {
-		return cs.closed(mem, g, place, name, now) != ""
-	})
-	fit := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, drained := mem.OrderedAt(jjm.OrderDrain, name, state.RequestAt(&g.Job, place), now)
-		return drained
-	})
-	if len(fit) > 0 {
-		return fit
+// Full returns, for people, the limits that prevent the submission of the ready local jobs of g. It returns "" if some
+// of these local jobs can be submitted, or if something other than a limit prevents it (Waits).
+func (cs *Clusters) Full(mem state.Memory, g *state.Grid, now jjm.Time) string {
+	if _, some := cs.Waits(mem, g, now); !some {
+		return ""
 	}
-	return names
+	loads := cs.site.Loads(mem)
+	var why []string
+	for _, place := range g.UnsentPlaces() {
+		switch text := cs.site.Full(mem, g, place, loads, now); {
+		case text != "" && !slices.Contains(why, text):
+			why = append(why, text)
+		case text == "" && g.ReadyAt(place) > 0 && cs.keeps(mem, g, place, now) == "":
+			return ""
+		}
+	}
+	return strings.Join(why, "; ")
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 
+	"jjm/internal/engine/cluster/outage"
+	"jjm/internal/engine/cluster/share"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/why"
@@ -16,14 +18,13 @@ type Causes struct{ *Clusters }
 // NewCauses returns the Causes of the clusters cs.
 func NewCauses(cs *Clusters) Causes { return Causes{cs} }
 
-// Of returns a function that returns the cause why an unfinished local job of g waits. The function may be called only
-// while the caller holds the memory lock; it remembers what it found out, for its next calls.
-func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.LocalJob) why.Cause {
+// Judge returns the Judge of the unfinished local jobs of g. The Judge may be used only while the caller holds the
+// memory lock. It remembers what it found out about clusters and places.
+func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge {
 	kept := map[int32]why.Cause{} // by place
 	silent := map[string]why.Cause{}
-	loads := sync.OnceValue(func() loads { return cs.loads(mem) })
-	unjudged := sync.OnceValue(func() bool { return cs.ends.Trouble(now).Attempts > 0 })
-	return func(l *jjm.LocalJob) why.Cause {
+	loads := sync.OnceValue(func() share.Loads { return cs.site.Loads(mem) })
+	of := func(l *jjm.LocalJob, own *why.Own) why.Cause {
 		f := why.Facts{Local: l, Now: now, Unsent: state.Unsent(l) != 0}
 		if f.Unsent {
 			k, known := kept[l.Place]
@@ -39,14 +40,42 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 			return why.Of(f)
 		}
 		if _, known := silent[l.Cluster]; !known {
-			silent[l.Cluster] = c.health.silent()
+			silent[l.Cluster] = c.health.Silent()
 		}
-		if unjudged() { // rarely true: most local jobs need not be looked up
-			f.Unjudged.Text, f.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
+		if own != nil {
+			f.Missing, f.Unjudged = own.Missing, own.Unjudged
 		}
-		f.Refused = refusedBulk(c, mem, l)
-		f.Silent, f.Missing = silent[l.Cluster], c.health.missing(l.AttemptID())
+		f.Refused, f.Silent = refusedBulk(c, mem, l), silent[l.Cluster]
 		return why.Of(f)
+	}
+	return why.Judge{Now: now, Own: cs.own(now), Of: of}
+}
+
+// own returns a function that returns the facts that belong to a single local job: since when it has been missing from
+// listings, and the error that prevents its verdict. It returns nil if no local job has such facts, which is the rule.
+func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
+	missing := map[string]map[jjm.AttemptID]outage.Absent{} // by cluster
+	for name, c := range cs.all {
+		if m := c.health.Missing(); len(m) > 0 {
+			missing[name] = m
+		}
+	}
+	unjudged := cs.ends.Trouble(now).Attempts > 0
+	if !unjudged && len(missing) == 0 {
+		return nil
+	}
+	return func(l *jjm.LocalJob) *why.Own {
+		if state.Unsent(l) != 0 || cs.all[l.Cluster] == nil {
+			return nil
+		}
+		own := why.Own{Missing: missing[l.Cluster][l.AttemptID()].Since}
+		if unjudged {
+			own.Unjudged.Text, own.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
+		}
+		if own == (why.Own{}) {
+			return nil
+		}
+		return &own
 	}
 }
 
@@ -63,34 +92,17 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	if s := closedBySilence(c); s.Code != "" {
 		return s
 	}
-	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.name, b.Error), Since: b.Created,
+	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.Name, b.Error), Since: b.Created,
 		Remedy: "see jjm clusters; jjm tries again by itself"}
-	if learnt, _ := c.refusals.most(c.account(b.Owner)); learnt > 0 {
+	if learnt, _ := c.share.Most(c.Account(b.Owner)); learnt > 0 {
 		out.Code, out.Remedy = why.Limit, ""
 	}
 	return out
 }
 
-// silent returns since when and why the cluster has answered no listing; the zero Cause if it answers.
-func (h *health) silent() why.Cause {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cause == "" {
-		return why.Cause{}
-	}
-	return why.Cause{Text: h.cause, Since: jjm.At(h.badSince)}
-}
-
-// missing returns since when an attempt has been missing from listings, if that is for UnknownWarn or longer; else 0.
-func (h *health) missing(id jjm.AttemptID) jjm.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.overdue.missing[id].since
-}
-
 // kept returns the cause that prevents the submission of the local jobs of g with a place now. It checks the possible
 // causes in the order of Waits and Full. The cause has no code if nothing prevents the submission.
-func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() loads, now jjm.Time) why.Cause {
+func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() share.Loads, now jjm.Time) why.Cause {
 	if o, halted := mem.Halted(g, now); halted {
 		return orderCause(o)
 	}
@@ -104,7 +116,7 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	if c := cs.refusedBy(mem, g, place, now); c.Code != "" {
 		return c
 	}
-	if text := fullFor(cs.Clusters, mem, g, place, loads(), now); text != "" {
+	if text := cs.site.Full(mem, g, place, loads(), now); text != "" {
 		return why.Cause{Code: why.Limit, Text: text}
 	}
 	return cs.submissionFails(mem, g, place, now)
@@ -153,7 +165,7 @@ func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name st
 	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
 		return orderCause(o)
 	}
-	if text := cs.window(mem, name, r, now); text != "" {
+	if text := cs.site.Window(mem, name, r, now); text != "" {
 		return why.Cause{Code: why.Maintenance, Text: text}
 	}
 	return closedBySilence(cs.all[name])
@@ -162,12 +174,12 @@ func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name st
 // closedBySilence returns the cause for local jobs that cannot be submitted to c because c does not answer. The cause
 // has no code if c answers.
 func closedBySilence(c *Cluster) why.Cause {
-	s := c.health.silent()
+	s := c.health.Silent()
 	if s.Text == "" {
 		return why.Cause{}
 	}
 	return why.Cause{Code: why.Silent, Since: s.Since,
-		Text:   fmt.Sprintf("cluster %s does not answer: %s", c.name, s.Text),
+		Text:   fmt.Sprintf("cluster %s does not answer: %s", c.Name, s.Text),
 		Remedy: "see jjm clusters; jjm goes on by itself once it answers"}
 }
 
@@ -175,8 +187,8 @@ func closedBySilence(c *Cluster) why.Cause {
 // result is the cause of the first cluster. It has no code unless the last command of each of these clusters failed.
 func (cs Causes) submissionFails(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
 	var first why.Cause
-	for _, name := range cs.open(mem, g, place, now) {
-		since, cause := cs.all[name].failing.last()
+	for _, name := range cs.site.Open(mem, g, place, now) {
+		since, cause := cs.all[name].failing.Last()
 		if since == 0 {
 			return why.Cause{}
 		}

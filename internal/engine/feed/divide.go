@@ -70,9 +70,9 @@ func (fd *Feeder) filesOf(ctx context.Context, job *jjm.GridJob, parts map[int32
 	return files, nil
 }
 
-// Divide ends the failed local jobs of a division permanently: they give their work back, and new local jobs do the
-// work. A new local job keeps the place of the old local job, and thus the requested resources. The error is of kind
-// Invalid if there would be more local jobs than the site allows, or if output names have too few serial numbers.
+// Divide ends the failed and killed local jobs of a division permanently: they give their work back, and new local jobs
+// do the work. A new local job keeps the place of the old local job, and thus the requested resources. The error is of
+// kind Invalid if there would be more local jobs than the site allows, or if output names have too few serial numbers.
 func (fd *Feeder) Divide(c *state.Change, id jjm.GridID, d split.Division, actor string) error {
 	g := c.Grid(id)
 	if err := fd.MayDivide(c.Ctx, g, d.Count()); err != nil {

@@ -36,7 +36,7 @@ type row struct {
 	Expect   []numbered
 }
 
-// jobFile returns a job file that yields the numbers of a row.
+// jobFile returns the text of a job file that reads files and whose jobs get the numbers of the row.
 func (r *row) jobFile(files []string) string {
 	text := fmt.Sprintf("type = \"reprocess\"\n[[output_templates]]\nname = \"Out._${SN}\"\nstream = \"OUT\"\n"+
 		"[params]\ncommand = [\"reco\", \"${IN}\", \"${OUT}\"]\n"+
@@ -51,7 +51,8 @@ func (r *row) jobFile(files []string) string {
 	return text
 }
 
-// cut makes one part of the files as the product does, and also returns the specification.
+// cut makes one part of the files in the same way as the product. It returns the specification of the job file, and the
+// part.
 func (r *row) cut(carry *split.Carry, files []string) (*jjm.Spec, jjm.Part, error) {
 	doc, problems := jobfile.Parse("job.toml", []byte(r.jobFile(files)))
 	h, err := all.Registry().Get(doc.Spec.Type)
@@ -82,8 +83,8 @@ func (r *row) cut(carry *split.Carry, files []string) (*jjm.Spec, jjm.Part, erro
 	return &doc.Spec, parts[0], nil
 }
 
-// play carries out the steps of a row: the splitter assigns seeds, failures free seeds, and the store numbers the
-// outputs.
+// play carries out the steps of a row and returns the numbers of each job: the splitter assigns seeds, the failure of a
+// job frees its seed, and the store numbers the outputs.
 func (r *row) play(t *testing.T) (got []numbered, err error) {
 	s, err := store.Open(filepath.Join(t.TempDir(), "jjm.db"), store.Options{})
 	if err != nil {
@@ -130,7 +131,7 @@ func (r *row) play(t *testing.T) (got []numbered, err error) {
 	return got, nil
 }
 
-// told returns the numbers that a local job gets.
+// told returns the seed, the sequence number and the output names of a local job, and its input files.
 func told(spec *jjm.Spec, l *jjm.LocalJob) numbered {
 	streams := stream.Of(spec, l)
 	n := numbered{Job: int(l.ID.N) + 1, Files: streams["IN"], Seed: l.Part.Input.More.Seed,
@@ -141,7 +142,7 @@ func told(spec *jjm.Spec, l *jjm.LocalJob) numbered {
 	return n
 }
 
-// Seeds, sequence numbers and output names of recorded tasks, with job files.
+// For recorded tasks, local jobs of job files get the recorded seeds, sequence numbers and output names.
 func TestGolden_SeedsAndSerials(t *testing.T) {
 	golden.Rows(t, "jedi/seeds_and_serials", func(_ string, r row) string {
 		got, err := r.play(t)

@@ -29,49 +29,39 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest
 			"grid job %s belongs to %s, and a copy would run as %s: only its owner "+
 				"copies it", ref.Grid, old.Owner.User, caller.User)
 	}
-	out, of := wire.Copied{Of: ref.Grid}, original{model: old.Spec.Model, what: "grid job " + ref.Grid.String()}
+	out, what := wire.Copied{Of: ref.Grid}, "grid job "+ref.Grid.String()
 	if ref.Locals {
 		id := jjm.LocalID{Grid: ref.Grid, N: ref.First}
 		if old.Spec, err = js.rooms.Prover.Excerpt(ctx, &old, id); err != nil {
 			return wire.CopyAnswer{}, err
 		}
-		out.Local, of.what = id.String(), "local job "+id.String()
+		out.Local, what = id.String(), "local job "+id.String()
 	}
 	text, problems := jobfile.Copy(old.Spec, how.Set)
 	if len(problems) > 0 {
 		return wire.CopyAnswer{}, problems.Err()
 	}
-	out.Submitted, err = js.submit(ctx, caller, wire.Submit{Text: string(text), BaseDir: old.BaseDir, Key: how.Key,
-		Credentials: how.Credentials, DryRun: how.DryRun, Rollback: how.Rollback}, &of)
-	if how.DryRun {
+	if out.Submitted, err = submitCopy(ctx, js, caller, &old, text, how, what); how.DryRun {
 		out.JobFile = string(text)
 	}
 	return wire.CopyAnswer{Copied: &out}, err
 }
 
-// original describes the grid job or local job from which a new grid job is copied.
-type original struct {
-	what  string // "grid job 17" or "local job 17.3"
-	model string // the model of its grid job
-}
-
-// parse reads the job file of a submission. of is the original if the new grid job is a copy, else nil. model returns
-// the model with a given name.
-func parse(req wire.Submit, of *original, model func(string) (jobfile.Model, jjm.Problems)) (jobfile.Doc,
-	jjm.Problems) {
-	given := jobfile.Given{Key: req.Key, After: req.After, AfterEnd: req.AfterEnd, KeepGoing: req.KeepGoing, Model: model}
-	if of == nil {
-		return jobfile.ParseGiven(req.Name, []byte(req.Text), given)
+// submitCopy submits the job file of a copy. old is the original; what names the original, or the local job of it that
+// is copied.
+func submitCopy(ctx context.Context, js *Jobs, caller wire.Caller, old *jjm.GridJob, text []byte, how wire.CopyHow,
+	what string) (wire.Submitted, error) {
+	if err := js.b.MayRun(caller); err != nil {
+		return wire.Submitted{}, err
 	}
-	doc, problems := jobfile.ParseCopy([]byte(req.Text), given)
-	doc.Spec.Model = of.model
-	return doc, problems
-}
-
-// whence returns the cause with which the history of a new grid job begins: its type, and the original of a copy.
-func whence(typ string, of *original) string {
-	if of == nil {
-		return "accepted: " + typ
+	req := &wire.Submit{BaseDir: old.BaseDir, Key: how.Key, Credentials: how.Credentials, DryRun: how.DryRun,
+		Rollback: how.Rollback}
+	doc, problems := jobfile.ParseCopy(text, givenWith(req, js.b.Deps.Model))
+	if doc.Incomplete {
+		return wire.Submitted{}, problems.Err()
 	}
-	return "accepted: " + typ + ", a copy of " + of.what
+	doc.Spec.Model = old.Spec.Model
+	sub := newSubmission(caller, req, doc)
+	sub.why = "accepted: " + doc.Spec.Type + ", a copy of " + what
+	return js.submit(ctx, sub, problems)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
@@ -17,9 +18,9 @@ import (
 // checkCredentials returns a problem for each credential that a job requests but that did not come with the submission.
 // It also returns a problem if the job requests credentials and has no request key, because renewals need the key.
 // jjm.CheckCredentials checks the contents of the credentials.
-func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) {
+func checkCredentials(spec *jjm.Spec, given []credential.Parsed) (ps jjm.Problems) {
 	for i, kind := range spec.Credentials {
-		if !slices.ContainsFunc(given, func(c jjm.Credential) bool { return c.Kind == kind }) {
+		if !slices.ContainsFunc(given, func(c credential.Parsed) bool { return c.Kind == kind }) {
 			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("credentials[%d]", i),
 				Text: fmt.Sprintf("the job asks for a %[1]s, and none came with it: jjm submit --%[1]s FILE", kind)})
 		}
@@ -33,17 +34,16 @@ func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) 
 
 // completedOrigin adds the subject, the issuer and the VO that the credentials name to the origin of a grid job. It
 // keeps all values that the gatekeeper reported, because the gatekeeper has verified them.
-func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
+func completedOrigin(o *jjm.Origin, given []credential.Parsed) *jjm.Origin {
 	if o == nil {
 		return nil // no gatekeeper: the account itself submits
 	}
 	full := *o
 	for _, c := range given {
-		subject, issuer, vo := sandbox.Whose(c)
 		if full.Subject == "" {
-			full.Subject, full.Issuer = subject, cmp.Or(full.Issuer, issuer)
+			full.Subject, full.Issuer = c.Subject, cmp.Or(full.Issuer, c.Issuer)
 		}
-		full.VO = cmp.Or(full.VO, vo)
+		full.VO = cmp.Or(full.VO, c.VO)
 	}
 	if len(full.Problems()) > 0 {
 		return o // the credentials hold texts that cannot be shown
@@ -53,9 +53,9 @@ func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
 
 // putCredentials stores the credentials that spec asks for and that are newer than the stored
 // credentials, and returns their kinds. It is called before the grid job is stored, so that no job
-// starts without credentials.
-func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, given []jjm.Credential) (kinds []string, err error) {
-	h := jjm.HandleOf(owner.UID, spec.Key)
+// starts without credentials. h is the handle of the grid job.
+func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, h jjm.Handle,
+	given []credential.Parsed) (kinds []string, err error) {
 	for _, c := range given {
 		if !slices.Contains(spec.Credentials, c.Kind) {
 			continue
@@ -69,8 +69,7 @@ func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, given []jjm.Cred
 			return kinds, fmt.Errorf("store the %s: %w", c.Kind, err)
 		}
 		if stored {
-			end, _ := sandbox.Expiry(c.Kind, string(c.Secret))
-			js.b.Log.Info("credential stored", "kind", c.Kind, "owner", owner.User, "handle", h, "until", end)
+			js.b.Log.Info("credential stored", "kind", c.Kind, "owner", owner.User, "handle", h, "until", c.End)
 			kinds = append(kinds, c.Kind)
 		}
 	}
@@ -110,23 +109,24 @@ func (js *Jobs) keyLives(owner jjm.Owner, key string, except jjm.GridID) bool {
 // notes on jobs that still use the old credentials.
 func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, r wire.RenewRequest) (wire.RenewAnswer, error) {
 	job, err := js.s.Find(ctx, caller, r.Grid())
+	var given []credential.Parsed
 	if err == nil {
-		err = renewable(caller, &job, r.Credentials)
+		given, err = renewable(caller, &job, r.Credentials)
 	}
 	if err != nil {
 		return wire.RenewAnswer{}, err
 	}
-	kinds, err := js.putCredentials(job.Owner, &job.Spec, r.Credentials)
+	kinds, err := js.putCredentials(job.Owner, &job.Spec, jjm.HandleOf(job.Owner.UID, job.Spec.Key), given)
 	return wire.RenewAnswer{Renewed: kinds, NotReached: js.rooms.Clusters.NotReached(job.ID, kinds)}, err
 }
 
 // renewAgain replaces the credentials of a grid job by newer credentials of a repeated submission. It does nothing if
 // the grid job has ended or is removed.
-func renewAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridID, given []jjm.Credential) error {
-	if len(given) == 0 {
+func renewAgain(ctx context.Context, js *Jobs, sub *submission, id jjm.GridID) error {
+	if len(sub.given) == 0 {
 		return nil
 	}
-	job, err := js.s.Find(ctx, caller, id)
+	job, err := js.s.Find(ctx, sub.caller, id)
 	switch {
 	case jjm.KindOf(err) == jjm.Gone:
 		return nil
@@ -135,31 +135,32 @@ func renewAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridID
 	case job.Status.Final():
 		return nil
 	}
-	_, err = js.putCredentials(job.Owner, &job.Spec, given)
+	_, err = js.putCredentials(job.Owner, &job.Spec, sub.handle, sub.given)
 	return err
 }
 
-// renewable returns an error if the caller may not renew the credentials of a grid job, or
-// if the grid job needs none.
-func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) error {
+// renewable returns the credentials of a request to renew those of a grid job. The error says why the caller may not
+// renew them, or that the grid job needs none.
+func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) ([]credential.Parsed, error) {
 	switch {
 	case job.Status.Final():
-		return jjm.Errorf(jjm.Conflict, "grid job %s is %s: its credentials are no longer needed", job.ID, job.Status)
+		return nil, jjm.Errorf(jjm.Conflict, "grid job %s is %s: its credentials are no longer needed", job.ID, job.Status)
 	case len(job.Spec.Credentials) == 0:
-		return jjm.Errorf(jjm.Conflict, "the jobs of grid job %s did not ask for credentials", job.ID)
+		return nil, jjm.Errorf(jjm.Conflict, "the jobs of grid job %s did not ask for credentials", job.ID)
 	}
 	if ps := jjm.CheckCredentials(given); len(ps) > 0 {
-		return ps.Err()
+		return nil, ps.Err()
 	}
+	parsed := credential.ParseAll(given)
 	if caller.UID == job.Owner.UID {
-		return nil
+		return parsed, nil
 	}
-	return onBehalf(job, given)
+	return parsed, onBehalf(job, parsed)
 }
 
 // onBehalf returns an error of kind Denied if one of the credentials does not have the subject of the grid job's
 // submitter. It is called for callers other than the owner.
-func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
+func onBehalf(job *jjm.GridJob, given []credential.Parsed) error {
 	whose := ""
 	if job.Origin != nil {
 		whose = job.Origin.Subject
@@ -170,12 +171,12 @@ func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
 			job.ID, job.Owner.User)
 	}
 	for _, c := range given {
-		switch subject, _, _ := sandbox.Whose(c); {
-		case subject == "":
+		switch {
+		case c.Subject == "":
 			return jjm.Errorf(jjm.Denied, "grid job %s was submitted by %s: the %s names no subject, so its owner is not known",
 				job.ID, whose, c.Kind)
-		case !jjm.SameDN(subject, whose):
-			return jjm.Errorf(jjm.Denied, "grid job %s was submitted by %s: the %s is that of %s", job.ID, whose, c.Kind, subject)
+		case !credential.SameDN(c.Subject, whose):
+			return jjm.Errorf(jjm.Denied, "grid job %s was submitted by %s: the %s is that of %s", job.ID, whose, c.Kind, c.Subject)
 		}
 	}
 	return nil

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/formats/jobfile"
 )
 
-// A site without notices refuses addresses, except in JIM's job description files: there the address remains a
-// variable.
+// A site that sends no notices refuses a job file with an address to notify. A job description file of JIM is accepted:
+// its address is not notified, but the application finds the address in an environment variable.
 func TestCheckNotify_OfASiteWithoutNotices(t *testing.T) {
 	toml, problems := jobfile.Parse("job.toml", []byte("type = \"script\"\nnotify = [\"a@example.org\"]\n"))
 	if len(problems) > 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 )
 
@@ -19,7 +20,7 @@ func TestOnBehalf_WantsASubjectOnBothSides(t *testing.T) {
 	for name, c := range map[string]struct {
 		origin *jjm.Origin
 		given  []jjm.Credential
-		want   string // of the refusal, "" if there is none
+		want   string // text of the refusal; "" if there is none
 	}{
 		"the same":  {ann, []jjm.Credential{anns}, ""},
 		"no origin": {nil, []jjm.Credential{anns}, "the subject of its submitter is not known"},
@@ -37,7 +38,7 @@ func TestOnBehalf_WantsASubjectOnBothSides(t *testing.T) {
 		"nothing given, and nobody's at all": {nil, nil, "the subject of its submitter is not known"},
 	} {
 		job := &jjm.GridJob{ID: 7, Owner: jjm.Owner{User: "grid1", UID: 4711}, Origin: c.origin}
-		err := onBehalf(job, c.given)
+		err := onBehalf(job, credential.ParseAll(c.given))
 		if c.want == "" && err == nil {
 			continue
 		}

@@ -7,56 +7,9 @@ import (
 	"slices"
 
 	"jjm/internal/api/wire"
-	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/work/cover"
 )
-
-// CheckRecovers returns a problem if the grid job that spec recovers is not the owner's, has
-// not ended, is in another generation, or is being reopened.
-func (pr *Prover) CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.Spec) jjm.Problems {
-	if spec.Recovers == 0 {
-		return nil
-	}
-	job, err := pr.s.Find(ctx, wire.Caller{UID: owner.UID, GID: owner.GID, User: owner.User}, spec.Recovers)
-	if err != nil {
-		return jjm.Problems{{Field: "recovers", Text: fmt.Sprintf("%v: name a grid job of yours, or leave it out", err)}}
-	}
-	v := pr.s.View()
-	defer v.Close()
-	return mayRecover(v.Memory, spec, &job)
-}
-
-// StillRecovers repeats CheckRecovers in the change that stores the recovery, because the grid job to recover may have
-// been reopened or removed meanwhile. It does not check the owner again: the owner of a grid job never changes.
-func (pr *Prover) StillRecovers(c *state.Change, spec *jjm.Spec) error {
-	if spec.Recovers == 0 {
-		return nil
-	}
-	job, err := pr.b.Store.Grid(c.Ctx, spec.Recovers)
-	if err != nil {
-		return err
-	}
-	return mayRecover(c.Live, spec, &job).Err()
-}
-
-// mayRecover returns a problem if spec cannot recover a grid job in the grid job's present state.
-func mayRecover(mem state.Memory, spec *jjm.Spec, job *jjm.GridJob) jjm.Problems {
-	bad := func(format string, args ...any) jjm.Problems {
-		return jjm.Problems{{Field: "recovers", Text: fmt.Sprintf(format, args...)}}
-	}
-	switch generation := max(spec.RecoversGeneration, 1); {
-	case generation != job.Generation:
-		return bad("the file says what generation %d left undone, and grid job %s is in generation %d: make it anew, with "+
-			"jjm verify %s --recovery FILE", generation, job.ID, job.Generation, job.ID)
-	case !job.Status.Final():
-		return bad("grid job %s is %s: what it leaves undone is known once it has ended", job.ID, job.Status)
-	}
-	if r, open := mem.Reopening(job.ID); open {
-		return bad("grid job %s is being reopened by %s: %s", job.ID, r.Actor, r.Why)
-	}
-	return nil
-}
 
 // laterGeneration returns the generation of a grid job for the job file of a recovery: 0 for the
 // first generation, which the file does not mention.

@@ -30,9 +30,10 @@ func (pr *Prover) verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	if err != nil {
 		return wire.Verified{}, err
 	}
-	if recovery != "" && !job.Status.Final() {
-		return wire.Verified{}, jjm.Errorf(jjm.Conflict, "grid job %s is %s: what is missing is known once it has ended", id,
-			job.Status)
+	if recovery != "" {
+		if err := pr.recoverable(ctx, &job); err != nil {
+			return wire.Verified{}, err
+		}
 	}
 	v := wire.Verified{ID: id}
 	t, recoveries, err := pr.joinedTask(ctx, caller, &job)

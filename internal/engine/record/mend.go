@@ -87,7 +87,8 @@ func (pu *Publisher) mendAll(ctx context.Context) (made int, ok bool) {
 	return made, ok
 }
 
-// cannotMend logs the error and notes it for Unpublished. It always returns false, the ok of mendAll.
+// cannotMend logs the error and notes it for Unpublished, unless ctx has ended. It always returns false, so that
+// mendAll can return its result as ok.
 func (pu *Publisher) cannotMend(ctx context.Context, what string, err error) bool {
 	if ctx.Err() == nil {
 		pu.unwritten.note(history, err, jjm.At(pu.b.Now()))

@@ -22,9 +22,9 @@ type resplitRequest struct {
 	Want split.Finer `json:"want"`
 }
 
-// Resplit cuts the work of failed local jobs again (Ganga, resplit). It returns an answer for each grid job that the
-// request names. An unfinished grid job gets its new local jobs immediately; for an ended grid job, Resplit stores the
-// request to reopen the grid job. With Stop, it attempts no further grid job after the first error.
+// Resplit cuts the work of failed and killed local jobs again (Ganga, resplit). It returns an answer for each grid job
+// that the request names. An unfinished grid job gets its new local jobs immediately; for an ended grid job, Resplit
+// stores the request to reopen the grid job. With Stop, it attempts no further grid job after the first error.
 func (ro *Reopener) Resplit(ctx context.Context, caller wire.Caller, r wire.ResplitRequest) (wire.ResplitAnswer,
 	error) {
 	want := split.Finer{Into: r.Into, EventsPerJob: r.EventsPerJob, FilesPerJob: r.FilesPerJob,

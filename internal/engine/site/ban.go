@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/credential"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 )
@@ -99,7 +100,7 @@ func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
 	var killed []jjm.GridID
 	for id, live := range c.Live.InOrder() {
 		job := &live.Job
-		if job.Status.Final() || job.Kill || !b.Concerns(state.WhomOf(job)) {
+		if job.Status.Final() || job.Kill || !credential.Excludes(b, state.WhomOf(job)) {
 			continue
 		}
 		g := c.Grid(id)
@@ -118,7 +119,7 @@ func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	err := si.s.Change(ctx, "ban", func(c *state.Change) error {
 		out.Bans = nil
 		for _, b := range c.Live.Bans() {
-			if b.Same(by) {
+			if credential.SameBan(b, by) {
 				out.Bans = append(out.Bans, b)
 				c.Journal = append(c.Journal, banEntry(b, "admitted", by.By, by.UID, by.Reason, c.Now))
 			}

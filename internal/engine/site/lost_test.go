@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A folder that is removed and made again is a different Place, even if it has the same number. If the file system does
-// not say when a folder was made, the number decides.
+// If a folder is removed and made again, At returns a different Place, even if the new folder has the inode number of
+// the old folder. If the file system does not record when a folder was made, only the inode number counts.
 func TestPlace_AFolderMadeAgainIsAnother(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	if !At(dir).Missing() {

@@ -17,15 +17,21 @@ import (
 )
 
 // triesOfRows is the number of refused transactions after which a harvest halves no more.
-const triesOfRows = 32
+const triesOfRows = 64
 
 // storing stores judgements, in one transaction if possible. If the store refuses the transaction because of a row, the
 // grid jobs are tried one by one, then the attempts of a refused grid job in halves. In this way, only the attempts
 // with the refused rows wait.
+//
+// The number of refused transactions is limited. After this limit, a refused part is not halved any more, and its good
+// attempts wait together with the refused ones. The refused attempts come back with each harvest; so that they do not
+// use up the limit each time before the same good attempts are reached, the order of the parts is random.
 type storing struct {
 	put    func(context.Context, []judgement) error // stores judgements in one transaction
 	refuse func([]judgement, error)                 // called with judgements that the store refuses
 	tries  int                                      // if it is not positive, nothing is halved any more
+	// shuffle is rand.Shuffle.
+	shuffle func(n int, swap func(i, j int))
 }
 
 // each stores judgements. If the store cannot store anything now, the error is the reason, and refuse was not called
@@ -37,6 +43,7 @@ func (st *storing) each(ctx context.Context, all []judgement) error {
 	}
 	st.tries--
 	parts := divided(all, st.tries > 0)
+	st.shuffle(len(parts), func(i, k int) { parts[i], parts[k] = parts[k], parts[i] })
 	if len(parts) < 2 {
 		st.refuse(all, err)
 		return err

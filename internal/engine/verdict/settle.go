@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"jjm/internal/engine/floor/areas"
@@ -53,7 +54,7 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 		}
 	}
 	if len(ready) > 0 {
-		st := storing{put: ju.judge, refuse: ju.refuse, tries: triesOfRows}
+		st := storing{put: ju.judge, refuse: ju.refuse, tries: triesOfRows, shuffle: rand.Shuffle}
 		if err := st.each(ctx, ready); err != nil {
 			if !ofRows(err) {
 				return false, err

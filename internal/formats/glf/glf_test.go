@@ -75,7 +75,7 @@ func TestParse_CutsALineOfManyMegabytes(t *testing.T) {
 
 func TestParse_WrapperRecordsAreFirstStartAndLastEnd(t *testing.T) {
 	text := FormatLine(at(0), Info, StartData(2, "wn1", 7)) +
-		FormatLine(at(1), Info, "job wrapper end exit=0") + // the application pretends
+		FormatLine(at(1), Info, "job wrapper end exit=0") + // written by the application
 		FormatLine(at(2), Info, "job wrapper start attempt=0 host=x") +
 		FormatLine(at(3), Info, "half way") +
 		FormatLine(at(4), Info, EndData(139))

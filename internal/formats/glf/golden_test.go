@@ -27,7 +27,7 @@ func TestParse_Golden(t *testing.T) {
 	}
 	golden.Rows(t, "jedi/gbs_decisions", func(_ string, r row) string {
 		if r.GLF == nil || r.Parsed == nil {
-			return "" // there is no file
+			return "" // the row has no log file
 		}
 		l := Parse([]byte(*r.GLF))
 		got := goldenParsed{Start: l.Start, End: l.End, Terminals: [][]string{}, ReturnFiles: []string{},

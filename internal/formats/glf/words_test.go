@@ -8,7 +8,8 @@ import (
 	"jjm/internal/formats/glf"
 )
 
-// Every keyword is explained once, in a form that fits a table and a line of help.
+// Words explains every keyword once. The texts contain no bars and no line breaks, so that they fit into a table and
+// into a line of help.
 func TestWords_ExplainEveryKeyword(t *testing.T) {
 	want := []string{glf.Succeeded, glf.Failed, glf.Retry, glf.Hold, glf.Info, glf.ReturnFile}
 	var got []string

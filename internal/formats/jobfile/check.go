@@ -36,9 +36,9 @@ const (
 	maxScratchMB = 1 << 30 // 1 PiB
 
 	maxDirectives = 64
-	maxDirective  = 1024 // bytes of one directive
+	maxDirective  = 1024 // the largest length of one directive, in bytes
 
-	maxExit = 255 // largest exit code, see wait(2)
+	maxExit = 255 // the largest exit code, see wait(2)
 
 	maxAutoKill = 1_000_000
 )

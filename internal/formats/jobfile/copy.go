@@ -36,6 +36,10 @@ func Copy(spec jjm.Spec, edits []string) ([]byte, jjm.Problems) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	if _, recovers := tree["recovers"]; !recovers { // an edit took it away: then these two say nothing any more
+		delete(tree, "recovers_generation")
+		delete(tree, "recovers_number")
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

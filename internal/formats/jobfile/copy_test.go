@@ -23,7 +23,7 @@ func specOf(t *testing.T, name, text string) jjm.Spec {
 	return doc.Spec
 }
 
-// A copy without edits has the same job file as the old grid job, except for the request key and the model.
+// Copy without edits returns the job file of the old grid job, without its request key and its model.
 func TestCopy_SaysWhatTheOldOneSaid(t *testing.T) {
 	files, err := filepath.Glob("testdata/good/*.*")
 	more, err2 := filepath.Glob("../../../etc/examples/*.toml")
@@ -38,7 +38,7 @@ func TestCopy_SaysWhatTheOldOneSaid(t *testing.T) {
 		}
 		doc, problems := Parse(file, text)
 		if len(problems) > 0 || strings.HasSuffix(file, ".golden") {
-			continue // it names a model, or is no job file
+			continue // a file that names a model, or that is no job file
 		}
 		read++
 		want := doc.Spec
@@ -154,7 +154,8 @@ func TestCopy_Edits(t *testing.T) {
 	}
 }
 
-// Errors name all edits that are impossible, in one report. Mistakes of the edited job file have no line numbers.
+// Copy and ParseCopy report all edits that are impossible together. The problems of the edited job file have no line
+// numbers.
 func TestCopy_RefusesEdits(t *testing.T) {
 	base := specOf(t, "a.toml", copied)
 	for edit, want := range map[string]string{

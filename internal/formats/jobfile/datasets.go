@@ -191,6 +191,11 @@ func (c *checker) recovery(s *jjm.Spec) {
 	} else if s.RecoversGeneration > 0 && s.Recovers == 0 {
 		c.problem("recovers_generation", "needs recovers: give the grid job that this generation belongs to")
 	}
+	if s.RecoversNumber < 0 || s.RecoversNumber > maxNumber {
+		c.problem("recovers_number", "%d is no number of a recovery: want 1 or more", s.RecoversNumber)
+	} else if s.RecoversNumber > 0 && s.Recovers == 0 {
+		c.problem("recovers_number", "needs recovers: give the grid job whose recoveries are counted")
+	}
 	if len(s.Only) > maxSpans {
 		c.problem("only", "%d ranges are too many: at most %d", len(s.Only), maxSpans)
 		return

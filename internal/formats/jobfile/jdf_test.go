@@ -11,7 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// If a type or a site finds a problem, the problem names the attribute of JIM and the attribute's line.
+// If a job type or a site finds a problem in a JIM file, the problem names JIM's attribute and the line of this
+// attribute.
 func TestJDF_ProblemsFoundByTypesNameTheAttribute(t *testing.T) {
 	const text = "job_type = dzero_monte_carlo\nrunjob_requestid = 1\n\nrunjob_numevts = 5\nminbias_dataset = mb\n"
 	doc, problems := Parse("mc.jdf", []byte(text))
@@ -31,7 +32,7 @@ func TestJDF_ProblemsFoundByTypesNameTheAttribute(t *testing.T) {
 	}
 }
 
-// The page must list every attribute with the keys that it sets.
+// docs/JOB-FILES.md must list every attribute of JIM with the key of the job file that the attribute sets.
 func TestJDF_EveryAttributeIsListed(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/JOB-FILES.md")
 	if err != nil {

@@ -136,7 +136,7 @@ func (d Doc) Locate(problems jjm.Problems) jjm.Problems {
 	if _, single := d.Places["cluster"]; single {
 		for i := range problems {
 			if problems[i].Field == "clusters" {
-				problems[i].Field = "cluster" // as in the file
+				problems[i].Field = "cluster" // the key that the job file has
 			}
 		}
 	}

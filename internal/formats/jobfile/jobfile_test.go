@@ -104,7 +104,7 @@ func TestParse_GoodFilesGiveTheRecordedSpecs(t *testing.T) {
 	}
 }
 
-// readsBack checks that the stored form of a spec is a valid job file for the same spec.
+// readsBack checks that the JSON in which a specification is stored is a valid job file with the same specification.
 func readsBack(t testing.TB, spec jjm.Spec) {
 	t.Helper()
 	text, err := json.Marshal(spec)

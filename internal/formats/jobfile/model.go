@@ -36,7 +36,7 @@ func IsModelName(name string) bool { return wordForm.matches(name) }
 // ownKeys are the keys that only a job file may set, because they are about one grid job.
 func ownKeys() []string {
 	return []string{"after", "after_end", "credentials", "datasets", "first_serial", "key", "key_reuse", "model", "name",
-		"only", "only_from", "output_dataset", "recovers", "recovers_generation"}
+		"only", "only_from", "output_dataset", "recovers", "recovers_generation", "recovers_number"}
 }
 
 // ParseModel parses the file of a model. It may have all keys of a job file except the keys about one grid job, and no
@@ -58,7 +58,7 @@ func ParseModel(name string, text []byte) (Model, jjm.Problems) {
 	if f.Callback != nil {
 		c.absolute("callback.secret_file", f.Callback.SecretFile)
 	}
-	f.Type = cmp.Or(f.Type, "any") // a model need not have a type
+	f.Type = cmp.Or(f.Type, "any") // a model need not name a job type
 	c.problems = append(c.problems, c.problems.Unsaid(check(&f))...)
 	return m, places.Locate(append(problems, problems.Unsaid(c.problems)...))
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Split splits a text into words by the rules of the POSIX Shell Command Language, 2.2:
+// Split splits a text into words by the rules of the POSIX Shell Command Language, 2.2. It returns an error if a quote
+// is not closed, or if the text contains NUL.
 //
 //	where                 | what it means
 //	blanks                | separate words

@@ -97,7 +97,7 @@ func (w *jsonWalk) value(field string, depth int) (any, error) {
 	case json.Number:
 		return jsonNumber(t), nil
 	}
-	return token, nil // string, bool or nil
+	return token, nil // a string, a bool or nil
 }
 
 // object reads the rest of an object.

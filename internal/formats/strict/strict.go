@@ -24,10 +24,10 @@ import (
 
 // The limits of a text. They are far above the needs of people and far below sizes that would harm a daemon.
 const (
-	MaxBytes    = jjm.MaxJobFile // length of a text
+	MaxBytes    = jjm.MaxJobFile // length of a text, in bytes
 	MaxDepth    = 16             // nesting depth of tables and lists
 	MaxKeys     = 50_000         // number of keys and table headers in a text
-	MaxKeyBytes = 128            // length of one key
+	MaxKeyBytes = 128            // length of one key, in bytes
 	MaxPath     = 512            // length of a dotted key, in bytes
 	MaxProblems = 100            // number of problems that are listed; further problems are only counted
 )

@@ -240,8 +240,8 @@ func TestUnknown_WithoutKnownKeys(t *testing.T) {
 	}
 }
 
-// TestScanner_FindsTheKeysThatTheParserFinds compares the scanner, which knows only places,
-// with the parser, which knows only values.
+// The scanner only finds the places of keys, and the parser only finds their values. Every key that the parser finds
+// must have a place from the scanner.
 func TestScanner_FindsTheKeysThatTheParserFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{

@@ -27,7 +27,7 @@ func parse(t *testing.T, text string) (Job, error) {
 	return Read(g)
 }
 
-// A grami that A-REX 6.17 wrote.
+// Read reads a grami file (A-REX's description of a job) that A-REX 6.17 wrote.
 func TestRead_RecordedPlainJob(t *testing.T) {
 	text, err := os.ReadFile("testdata/arcsub.grami")
 	if err != nil {
@@ -111,8 +111,8 @@ func TestRead_GridJobs(t *testing.T) {
 	}
 }
 
-// If both streams go to one file, they are joined on the worker, so that their order is
-// kept.
+// If the standard output and the standard error go to one file, jjm joins the streams on the worker, so that their
+// order is kept.
 func TestRead_JoinedStreams(t *testing.T) {
 	job, err := parse(t, base+"joboption_arg_1='a b'\njoboption_stdout='/s/1/all'\njoboption_stderr='/s/1/all'\n")
 	if err != nil || job.Plain.Executable != "/bin/sh" ||
@@ -141,7 +141,8 @@ func TestRead_ReportsEveryProblemByName(t *testing.T) {
 	}
 }
 
-// The layout of A-REX 6.17, and texts that users may have written instead of an id.
+// DelegationFile returns the path of a delegation in the layout of A-REX 6.17. It returns "" for texts that users may
+// have written instead of an id.
 func TestDelegationFile(t *testing.T) {
 	for id, want := range map[string]string{"8782403e4567": "delegations/878/240/3e4/567", "abcd": "delegations/abcd",
 		"abcde": "delegations/abc/de", "": "", "../../x": "", "ABCDEF": "", strings.Repeat("a", 65): "", "a/b/c/d": ""} {
@@ -181,8 +182,8 @@ func TestDiagAndDone_AreReadByAREX(t *testing.T) {
 	}
 }
 
-// The user can write job.ID.local. A delegation there that A-REX does not keep for the job
-// is reported and not used.
+// The user can write the file job.ID.local, and name any delegation (a stored credential) there. A delegation that
+// A-REX does not keep for this job is reported and not used.
 func TestForeignDelegations_AreThoseThatAREXDoesNotKeepForTheJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		local string

@@ -34,7 +34,7 @@ func TestParseGrami_ParsesWordsLikeAShell(t *testing.T) {
 	}
 }
 
-// Everything that a shell would run or expand is an error.
+// ParseGrami returns an error for all texts that a shell would run or expand.
 func TestParseGrami_RunsNothing(t *testing.T) {
 	for text, want := range map[string]string{
 		"joboption_a=$HOME\n":               "line 1",
@@ -72,7 +72,7 @@ func FuzzParseGrami(f *testing.F) {
 			}
 			return
 		}
-		// Quoted as A-REX quotes it, the same text must be parsed again.
+		// If a parsed value is quoted in the same way as by A-REX, parsing it again must return the same value.
 		var b strings.Builder
 		for name, value := range g {
 			b.WriteString("joboption_" + name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'\n")

@@ -167,8 +167,8 @@ func many(n int) []string {
 	return out
 }
 
-// However long and unusual the texts are, an ad must be one line that blahpd accepts. It
-// must never have a state that makes HTCondor cancel the job or put it on hold.
+// However long and unusual the texts in a status are, the ad must be one line that blahpd accepts. The ad must never
+// have a state that makes HTCondor cancel the job or put it on hold.
 func TestStatus_IsOneLineAndNeverRemovedOrHeld(t *testing.T) {
 	h := jjm.HandleOf(1, "k")
 	rapid.Check(t, func(t *rapid.T) {

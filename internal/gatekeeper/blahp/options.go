@@ -209,8 +209,8 @@ func Lines(r io.Reader) ([]string, error) {
 	return out, sc.Err()
 }
 
-// Requirements parses the lines name='value' of the file that -C names. It skips lines of another form, like other
-// scripts that read the file.
+// Requirements parses the lines name='value' of the file that the option -C names, and returns the values by the names
+// in lower case. It skips lines of another form, as other readers of the file do.
 func Requirements(lines []string) map[string]string {
 	out := map[string]string{}
 	for _, line := range lines {

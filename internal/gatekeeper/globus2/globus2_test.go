@@ -126,7 +126,7 @@ func TestAnswers_AreLinesOfTheContract(t *testing.T) {
 	}
 }
 
-// FuzzParse: no file may cause a panic.
+// FuzzParse checks that no file causes a panic.
 func FuzzParse(f *testing.F) {
 	f.Add(full)
 	f.Add("grami_args='\"a")

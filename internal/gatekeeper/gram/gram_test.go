@@ -33,8 +33,8 @@ func read(t *testing.T, rsl string) (Job, error) {
 	return Read(d)
 }
 
-// A description that a real job manager (globus-gram-job-manager 15.8) passed for globusrun
-// -s, with an environment, two arguments and a library path.
+// Read reads a description that a real job manager (globus-gram-job-manager 15.8) passed on for "globusrun -s", with an
+// environment, two arguments and a library path.
 func TestRead_RecordedPlainJob(t *testing.T) {
 	text, err := os.ReadFile("testdata/globusrun-echo.rsl")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestRead_PlainJob(t *testing.T) {
 	}
 }
 
-// The count means processes for one type of job, and cores for another.
+// The attribute count is the number of processes if the job type is multiple, and the number of cores if it is single.
 func TestRead_CountFollowsTheJobType(t *testing.T) {
 	rest := strings.NewReplacer(`(count="1")`, "(count=8)", `(job_type="multiple")`, "").Replace(base) +
 		"(executable=/bin/x)"
@@ -121,7 +121,7 @@ func TestRead_JobFile(t *testing.T) {
 	}
 }
 
-// Attributes make a job file that package jobfile can read.
+// The attributes of a description together form a job file that package jobfile can read.
 func TestRead_AttributesAreAJobFile(t *testing.T) {
 	job, err := read(t, base+`(executable=/dev/null)(environment=`+contact+
 		` (LABEL "a b"))(jjm_type=montecarlo)(jjm_name=mc)(jjm_mode=Test)`+
@@ -200,7 +200,7 @@ func TestDeliveries_AreTheFilesThatGRAMExpects(t *testing.T) {
 	}
 }
 
-// One error reports, by name, all attributes that jjm cannot fulfil.
+// If jjm cannot fulfil some attributes, Read returns one error that names all of them.
 func TestRead_ReportsEveryProblemByName(t *testing.T) {
 	for rsl, want := range map[string][]string{
 		`(executable=/dev/null)`:                            {"executable: is missing"},

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// at returns a report of the daemon about grid job 7, which has one local job.
+// at returns what the daemon reports about grid job 7, which has one local job. cause is the reason why the local job
+// waits.
 func at(status jjm.GridStatus, local jjm.LocalJob, cause why.Code) *seen {
 	s := &seen{cause: wire.Cause{Code: string(cause), Text: "the evidence", Remedy: "the remedy"}}
 	s.Lookup = wire.Lookup{ID: 7, Status: status.String(), Message: "the message", Counts: wire.Counts{Total: 1}}
@@ -46,7 +47,8 @@ func TestStage_IsWhatTheFactsProve(t *testing.T) {
 	}
 }
 
-// A cause either can go away without a person, or stops the trace. The error of the trace is then the cause.
+// A trace continues at a cause that can pass without help from a person. Any other cause stops the trace, and the error
+// of the trace then quotes the cause.
 func TestStops_AtCausesThatNeedAPerson(t *testing.T) {
 	passing := map[why.Code]bool{why.Killing: true, why.BackOff: true, why.Limit: true, why.Next: true, why.Unknown: true,
 		why.Doubtful: true, why.Submitting: true, why.Queued: true, why.Starting: true, why.Running: true, why.Merging: true,

@@ -109,7 +109,7 @@ func Said(log glf.Log) (glf.Record, bool) {
 type table struct {
 	counters jjm.Counters
 	args     []string
-	lim      jjm.Limits // all limits are set
+	lim      jjm.Limits // here all limits are set
 }
 
 // class returns Early for an attempt that ran at most as long as the limit (GBS User Manual, MaxTimeEarlyFails:

@@ -133,9 +133,9 @@ func complete(log *glf.Log, r *jjm.Result) {
 type attempt struct {
 	in      Input
 	batch   jjm.BatchState // the state in the batch system
-	glfMode bool           // the job reports by its log (glf), not by its exit code
+	glfMode bool           // whether the job reports by its log (glf), not by its exit code
 	log     glf.Log
-	hasGLF  bool // a log file exists
+	hasGLF  bool // whether a log file exists
 	started bool // a wrapper started the attempt: it left a result, a claim, or its start record in the log
 	table   table
 }

@@ -38,7 +38,7 @@ type want struct {
 	level, class string
 	action       jjm.Action
 	phase        jjm.Phase
-	text         string // a part of it
+	text         string // a part of the verdict's text
 }
 
 func check(t *testing.T, v jjm.Verdict, w want) {
@@ -450,8 +450,8 @@ func TestAttempt_NeverJudgesWithoutAnEndNorCompletesWithoutAResult(t *testing.T)
 	})
 }
 
-// checkCounters requires that one counter grows by one if the end has a class, and that no counter grows otherwise. A
-// retry stays within its limit.
+// checkCounters requires that exactly one counter grows, by one, if the verdict has a class, and that no counter grows
+// otherwise. It also requires that a retry stays within its limit.
 func checkCounters(t *rapid.T, before jjm.Counters, v jjm.Verdict) {
 	want := before
 	limit, n := 0, 0
@@ -497,7 +497,7 @@ func TestAttempt_TextsOfHostileJobsFitOnALine(t *testing.T) {
 	}
 }
 
-// opinion draws an opinion of a job type, which may be nonsense.
+// opinion draws an opinion of a job type. The opinion may be invalid.
 func opinion() *rapid.Generator[*jjm.Opinion] {
 	return rapid.Custom(func(t *rapid.T) *jjm.Opinion {
 		if rapid.Bool().Draw(t, "none") {

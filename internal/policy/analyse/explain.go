@@ -29,7 +29,7 @@ func Explain(in Input) []Opinion {
 	if !c.over() {
 		return nil
 	}
-	facts := c.facts() // for the rules for verdicts; with, below, for the rules for orders
+	facts := c.facts() // first the facts for verdicts; the facts for orders follow below
 	by, _ := c.in.Rules.Verdict(&facts)
 	v := c.carryOut(by)
 	with := facts

@@ -20,7 +20,7 @@ type Counts struct {
 
 // ClusterCounts are the counts of one cluster.
 type ClusterCounts struct {
-	// Jobs are the local jobs that the batch system has or is about to get, by state.
+	// Jobs are the local jobs, by state, that the batch system has or is about to get.
 	Jobs [jjm.NumStates]int
 	// Submissions are the bulks that were made for the cluster since the daemon started, and Submitted their local jobs.
 	Submissions, Submitted int64

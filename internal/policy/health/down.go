@@ -23,7 +23,7 @@ type DownFacts struct {
 	Looked, Unfinished int
 	AsOf               jjm.Time
 	RecordsError       string
-	// Spool are the requests in the spool, nil if this account may not see them.
+	// Spool is about the requests in the spool, nil if this account may not see them.
 	Spool *Spool
 	// Disk is the file system of the state; its size is 0 if it cannot be measured.
 	Disk Disk

@@ -124,7 +124,7 @@ type Store struct {
 // Spool are the requests that wait in the spool.
 type Spool struct {
 	Entries int
-	More    bool // more than Entries requests wait
+	More    bool // whether more than Entries requests wait
 	Oldest  jjm.Time
 	Error   string // the reason why the spool could not be read
 }

@@ -29,7 +29,7 @@ func well() health.Facts {
 		Store: health.Store{File: 2e6, WAL: 1e6, Schema: 20}}
 }
 
-// check returns the check with a name.
+// check returns the check of that name, and fails the test if there is none.
 func check(t *testing.T, all []wire.HealthCheck, name string) wire.HealthCheck {
 	t.Helper()
 	i := slices.IndexFunc(all, func(c wire.HealthCheck) bool { return c.Name == name })

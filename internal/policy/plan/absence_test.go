@@ -13,7 +13,7 @@ import (
 func TestAbsence_MissingJobStaysActiveUntilProven(t *testing.T) {
 	rules := plan.DefaultAbsenceRules()
 	since := jjm.Time(1_000_000)
-	from := 7 * time.Hour // the absence has a different clock
+	from := 7 * time.Hour // on the clock of Watched, which is not that of since
 	enough := plan.Absence{Since: since, From: from, Listings: 3}
 	proven := enough
 	proven.Proven = true
@@ -64,11 +64,11 @@ func TestAbsence_OnlyNewHealthyListingsCount(t *testing.T) {
 	}
 }
 
-// sky simulates a batch system whose jobs are all alive, and the conclusions from its listings. Every listing that
-// lacks a job is wrong.
+// sky simulates a batch system whose jobs are all alive, and keeps what jjm concludes from its listings. Every listing
+// that lacks a job is therefore wrong.
 type sky struct {
-	real    time.Duration // since the beginning
-	offset  time.Duration // of the clock on the wall
+	real    time.Duration // real time since the beginning of the test
+	offset  time.Duration // how far the wall clock is wrong
 	asked   time.Duration // real time of the last listing
 	good    bool          // the last listing succeeded
 	watch   plan.Watched
@@ -83,7 +83,8 @@ const farApart = 5 * time.Minute
 
 func (s *sky) wall() jjm.Time { return jjm.Time(1_000_000_000_000).Add(s.real + s.offset) }
 
-// list processes a successful listing. since is the time since the previous listing, as the test's clock shows it.
+// list processes a successful listing. lacks is set if the listing lacks the job. since is the time since the previous
+// listing, as the daemon measures it.
 func (s *sky) list(lacks bool, since time.Duration) {
 	gap := s.real - s.asked
 	s.watch = s.watch.Listed(since, farApart)

@@ -36,7 +36,7 @@ func TestAgain_Table(t *testing.T) {
 		locals  []jjm.LocalJob
 		facts   AgainFacts
 		run     []int32
-		stopped string // the reason for local job 0
+		stopped string // why local job 0 is not resubmitted
 	}{
 		{"one of five failed", localsOf(F, C, C, C, C), AgainFacts{}, []int32{0}, ""},
 		{"one of four failed, which is not below the share", localsOf(F, C, C, C), AgainFacts{}, nil,
@@ -143,7 +143,8 @@ func TestAutoKill(t *testing.T) {
 	}
 }
 
-// Automatic resubmissions are decided before the end is reported, and after a kill.
+// Grid resubmits failed local jobs, or kills the grid job because too many failed, before it collects the outputs. A
+// kill on request outranks both.
 func TestGrid_ActsByItselfBeforeTheEnd(t *testing.T) {
 	counts := countsOf(localsOf(jjm.Failed, jjm.Completed))
 	f := GridFacts{Status: jjm.GridRunning, Prepared: true, Closed: true, Made: 2, Counts: counts, EverSubmitted: true}

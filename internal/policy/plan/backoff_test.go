@@ -14,7 +14,7 @@ func TestBackoff_StartsAtTheRunTimeAndDoubles(t *testing.T) {
 	const m = time.Minute
 	for name, c := range map[string]struct {
 		f    plan.BackoffFacts
-		want []time.Duration // after the first failure, the second, ...
+		want []time.Duration // the waits after failure 1, 2, ...
 	}{
 		"GBS's":       {plan.BackoffFacts{Unit: m}, []time.Duration{2 * m, 4 * m, 8 * m, 16 * m, 32 * m, 60 * m, 60 * m}},
 		"ran seconds": {plan.BackoffFacts{Unit: m, Brief: true, Ran: 3e9}, []time.Duration{3e9, 6e9, 12e9, 24e9, 48e9}},
@@ -39,8 +39,8 @@ func TestBackoff_StartsAtTheRunTimeAndDoubles(t *testing.T) {
 	}
 }
 
-// The wait never shrinks from one failure to the next, and is never longer than the wait of GBS. It is 0 only if the
-// site configures 0.
+// The wait never shrinks from one failure to the next, and is never longer than the wait that GBS prescribes. It is 0
+// only if the site configures 0.
 func TestBackoff_GrowsWithinGBSs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := plan.BackoffFacts{Unit: time.Duration(rapid.Int64Range(1, 1e12).Draw(t, "unit")),
@@ -57,8 +57,9 @@ func TestBackoff_GrowsWithinGBSs(t *testing.T) {
 	})
 }
 
-// With the result exit, an end caused by the application waits as long as the attempt ran. With the result glf, and for
-// an end caused by the batch system or the wrapper, the wait is that of GBS.
+// If the job type has the result exit and the application caused the end, the first wait is the run time of the
+// attempt. If the job type has the result glf, or if the batch system or the wrapper caused the end, the wait is that
+// of GBS.
 func TestLocal_BackoffIsTheRunTime(t *testing.T) {
 	asks := jjm.Retries{OnExit: []int{0, 1, 126}, Limits: jjm.DefaultLimits()}
 	for name, c := range map[string]struct {

@@ -55,7 +55,7 @@ func causeWords(message string, general func(word, last string) string) []string
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	words := strings.Fields(unquoted(line))
 	out := make([]string, 0, len(words))
-	told := false // the words before are an exit code, after which the host follows
+	told := false // whether the words before are an exit code, after which the host follows
 	for i := 0; i < len(words); {
 		if n := circumstance(words[i:], told); n > 0 {
 			out = endWith(out, words[i+n-1])

@@ -11,7 +11,7 @@ type Holder uint8
 
 // The holders.
 const (
-	HeldByNobody Holder = iota // unclaimed
+	HeldByNobody Holder = iota // nobody has claimed the attempt
 	HeldByThis                 // a wrapper in the batch job that the attempt points to
 	HeldByOther                // a wrapper in another batch job, which the batch system shows under the attempt's tag
 	HeldByDaemon               // jjm took the claim: no wrapper can start the attempt any longer

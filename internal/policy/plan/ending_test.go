@@ -118,7 +118,8 @@ func TestEnding_EveryAttemptIsJudgedInTheEnd(t *testing.T) {
 	}
 }
 
-// nature returns all facts that may follow a step. After a judgement it returns none.
+// nature returns all facts that may come next after a step, because batch jobs end, absences grow and heartbeats stop.
+// After a judgement it returns none.
 func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFacts {
 	with := func(change func(*plan.EndFacts)) plan.EndFacts { g := f; change(&g); return g }
 	switch s.Do {
@@ -228,28 +229,28 @@ func TestHolderOf(t *testing.T) {
 	}
 }
 
-// world simulates one attempt that was submitted twice. Its batch system forgets, restarts and loses jobs, and its file
-// system is slow.
+// world simulates one attempt that was submitted twice, as two batch jobs. Its batch system forgets, restarts and loses
+// jobs, and its file system shows results late.
 type world struct {
 	jobs     [2]batchJob
 	pointed  int
-	holder   string // "", "0", "1", "daemon"
-	running  bool   // the application runs
+	holder   string // who has the claim: "", job "0", job "1", "daemon"
+	running  bool   // whether the application runs
 	runs     int
-	result   int // 0 none, 1 written, 2 visible
+	result   int // 0: none, 1: written, 2: visible to the daemon
 	absence  plan.AbsenceVerdict
 	endAge   time.Duration
-	claimAge time.Duration // since it was read
+	claimAge time.Duration // since the daemon read the claim
 	sawClaim bool
 	judged   bool
-	withJob  bool // judged on a result
+	withJob  bool // whether it was judged with a result
 	sawEnded bool
 }
 
 type batchJob struct {
 	state jjm.BatchState
-	gone  bool // from the listing
-	shown bool // by the listing, once
+	gone  bool // listings do not show the job any more
+	shown bool // a listing has shown the job at least once
 }
 
 const tick = time.Minute
@@ -267,10 +268,10 @@ func (w *world) start(i int) {
 		w.runs++
 		return
 	}
-	j.state = jjm.BatchEndedFailed // it lost the claim
+	j.state = jjm.BatchEndedFailed // the other job has the claim, so this wrapper ends
 }
 
-// end ends job i, with or without a result.
+// end ends job i. result is set if the job leaves a result.
 func (w *world) end(i int, result bool) {
 	if w.jobs[i].state.Ended() {
 		return
@@ -325,7 +326,7 @@ func (w *world) ask(t *rapid.T, kill bool) {
 	}
 }
 
-// age makes the times that the daemon has measured one tick older.
+// age makes the times that the daemon measures one tick longer.
 func (w *world) age() {
 	for i := range w.jobs {
 		w.jobs[i].shown = w.jobs[i].shown || !w.jobs[i].gone
@@ -340,7 +341,7 @@ func (w *world) age() {
 	case j.gone && w.absence < plan.Prove:
 		w.absence++
 	case j.gone:
-		w.end(w.pointed, false) // proving cancels first
+		w.end(w.pointed, false) // before jjm proves an absence, it cancels the job
 		w.absence = plan.Lost
 	}
 	if w.sawClaim {
@@ -369,7 +370,7 @@ func TestEnding_NeverTwiceNeverLost(t *testing.T) {
 				w.jobs[i].gone = true
 			case "restart": // the batch system restarts an ended job
 				if !w.running && !w.jobs[i].gone {
-					if i == w.pointed { // its end is forgotten with the next listing
+					if i == w.pointed { // with the next listing the daemon forgets the earlier end
 						w.endAge, w.sawEnded = 0, false
 					}
 					w.jobs[i].state = jjm.BatchQueued

@@ -2,7 +2,7 @@ package plan
 
 import "time"
 
-// String returns the words that tests print.
+// String returns the name of a holder, for messages of tests.
 func (h Holder) String() string {
 	return [...]string{"nobody", "this wrapper", "other wrapper", "daemon", "unseen wrapper"}[h]
 }

@@ -7,15 +7,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The table has every state and every phase that matters, forced to both states.
+// The table has every state and every phase that matters. Each of these local jobs is forced to failed and to
+// completed.
 func TestForce_Table(t *testing.T) {
 	const no, same, move, kill, end = ForceRefused, ForceNothing, ForceMove, ForceKill, ForceEnd
 	for _, c := range []struct {
 		state  jjm.State
 		phase  jjm.Phase
-		failed ForceDo // without Now
-		now    ForceDo // to failed with Now
-		done   ForceDo // to completed
+		failed ForceDo // the result if it is forced to failed without Now
+		now    ForceDo // the result if it is forced to failed with Now
+		done   ForceDo // the result if it is forced to completed
 	}{
 		{jjm.New, "", no, no, no},
 		{jjm.Submitting, jjm.Spooled, kill, kill, no},
@@ -60,7 +61,7 @@ func TestForce_KeepsMergedAndPublishedResults(t *testing.T) {
 	forced := &jjm.LocalJob{State: jjm.Completed, Phase: jjm.Forced}
 	for name, c := range map[string]struct {
 		facts ForceFacts
-		why   string // "" = it moves
+		why   string // "" = its state changes
 	}{
 		"merged":           {ForceFacts{Job: completed, To: jjm.Failed, Merges: true}, "merges outputs"},
 		"to be merged":     {ForceFacts{Job: failed, To: jjm.Completed, Merges: true}, "merges outputs"},
@@ -77,8 +78,8 @@ func TestForce_KeepsMergedAndPublishedResults(t *testing.T) {
 	}
 }
 
-// While a local job is killed because it was forced to failed, a second request changes nothing, unless the second
-// request does not wait for the kill.
+// A local job that was forced to failed is first killed. While it is being killed, a second request changes nothing,
+// unless the second request says that jjm must not wait for the kill.
 func TestForce_TwiceIsOnce(t *testing.T) {
 	l := &jjm.LocalJob{State: jjm.Running, Kill: true, Failing: "forced to failed by alice"}
 	if do, why := Force(ForceFacts{Job: l, To: jjm.Failed}); do != ForceNothing || why != "" {

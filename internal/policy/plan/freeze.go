@@ -29,14 +29,22 @@ func Freeze(l *jjm.LocalJob) (to jjm.State, why string) {
 	return to, ""
 }
 
-// Unfreeze returns the state that a local job has after a person unfreezes it (Ganga, unfreeze). A local job that is
-// not frozen keeps its state. A killed local job that was frozen becomes failed. If the work of a frozen local job was
-// given back, the request is refused and why is the reason.
+// Unfreeze returns the state that a local job has after a person unfreezes it (Ganga, unfreeze). why is the reason for
+// a refusal:
+//
+//	completed_frozen     completed
+//	failed_frozen        failed, also if it was killed before it was frozen
+//	frozen, given back   refused
+//	completed, failed    no change
+//	killed, or not over  refused
 func Unfreeze(l *jjm.LocalJob) (to jjm.State, why string) {
-	if l.State.IsFrozen() && l.Phase == jjm.GivenBack {
+	switch {
+	case l.State.IsFrozen() && l.Phase == jjm.GivenBack:
 		return l.State, "its work was given back, and another local job does it"
+	case l.State.IsFrozen(), l.State == jjm.Completed, l.State == jjm.Failed:
+		return l.State.Unfrozen(), ""
 	}
-	return l.State.Unfrozen(), ""
+	return l.State, fmt.Sprintf("it is %s: only a frozen local job can be unfrozen", jjm.StateWord(l.State, l.Phase))
 }
 
 // stillFrozen returns the reason why a command does not change a frozen local job.

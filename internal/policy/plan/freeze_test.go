@@ -13,18 +13,19 @@ func TestFreeze_Table(t *testing.T) {
 		state     jjm.State
 		phase     jjm.Phase
 		frozen    jjm.State
-		no        string // "" = it is frozen
+		no        string // "" = it can be frozen
 		unfrozen  jjm.State
-		stillHeld string // "" = it is unfrozen
+		stillHeld string // "" = it can be unfrozen
 	}{
-		{jjm.New, "", jjm.New, "it is new: only a local job that is over", jjm.New, ""},
-		{jjm.Running, "", jjm.Running, "it is running", jjm.Running, ""},
-		{jjm.Completing, jjm.Merging, jjm.Completing, "completing/merging", jjm.Completing, ""},
-		{jjm.Held, jjm.HeldByApp, jjm.Held, "held/application-hold", jjm.Held, ""},
+		{jjm.New, "", jjm.New, "it is new: only a local job that is over", jjm.New, "it is new: only a frozen"},
+		{jjm.Running, "", jjm.Running, "it is running", jjm.Running, "it is running"},
+		{jjm.Completing, jjm.Merging, jjm.Completing, "completing/merging", jjm.Completing,
+			"completing/merging"},
+		{jjm.Held, jjm.HeldByApp, jjm.Held, "held/application-hold", jjm.Held, "only a frozen"},
 		{jjm.Completed, "", done, "", jjm.Completed, ""},
 		{jjm.Completed, jjm.Forced, done, "", jjm.Completed, ""},
 		{jjm.Failed, jjm.ByApp, failed, "", jjm.Failed, ""},
-		{jjm.Killed, jjm.ByPerson, failed, "", jjm.Killed, ""},
+		{jjm.Killed, jjm.ByPerson, failed, "", jjm.Killed, "only a frozen local job can be unfrozen"},
 		{jjm.Failed, jjm.GivenBack, jjm.Failed, "given back", jjm.Failed, ""},
 		{done, "", done, "", jjm.Completed, ""},
 		{failed, jjm.ByPerson, failed, "", jjm.Failed, ""},

@@ -40,7 +40,8 @@ func ended(counts [jjm.NumStates]int) int {
 		counts[jjm.FailedFrozen]
 }
 
-// grids yields every set of states with every status and every flag. Made is the counted number, one less, or one more.
+// grids yields every set of states with every status and every flag, and with three values of Made: the number of local
+// jobs in the set, one less, and one more.
 func grids() iter.Seq[plan.GridFacts] {
 	return func(yield func(plan.GridFacts) bool) {
 		for counts := range subsets() {
@@ -246,7 +247,7 @@ func carryOut(t *rapid.T, f *plan.GridFacts, a plan.GridAction) {
 	}
 }
 
-// nudge moves one local job to a next state.
+// nudge moves one local job to a state that may follow its present state.
 func nudge(t *rapid.T, f *plan.GridFacts) {
 	next := map[jjm.State][]jjm.State{
 		jjm.New: {jjm.Submitting}, jjm.Submitting: {jjm.Submitted, jjm.Failed},
@@ -306,8 +307,8 @@ func why(waits bool) string {
 	return ""
 }
 
-// With Keep, a grid job that fails before it has local jobs rolls back and then waits. In all other cases it continues
-// like any other grid job.
+// If Keep is set, a grid job that fails before it has local jobs is rolled back and then waits for a person. In all
+// other cases Keep has no effect.
 func TestGrid_KeepsWhatFailsBeforeItHasLocalJobs(t *testing.T) {
 	failed := plan.GridFacts{Keep: true, Status: jjm.Defined, Prepared: true, Failure: "no such package"}
 	with := func(change func(*plan.GridFacts)) plan.GridFacts {

@@ -2,8 +2,7 @@ package plan
 
 // Heard counts, over all accounts, how the latest listing of a cluster went.
 type Heard struct {
-	// Answered is the number of accounts that got a listing, Silent the number of accounts
-	// that did not.
+	// Answered is the number of accounts that got a listing, and Silent is the number of accounts that got none.
 	Answered, Silent int
 	// Own is true if the only account is the daemon's own account, with which no user can interfere.
 	Own bool

@@ -261,8 +261,9 @@ func HoldNext(h *jjm.Holding) *jjm.Holding {
 	return &jjm.Holding{Retries: h.Retries}
 }
 
-// HoldAfter returns the holding of a local job after the end of an attempt, in the given state and phase with the
-// verdict's text: if the state is held, a hold by the application or a person, else HoldNext.
+// HoldAfter returns the holding of a local job after the end of an attempt. state, phase and text are the new state and
+// phase of the local job, and the text of the verdict. If the state is held, the holding is a hold by the application
+// or by a person; otherwise it is the result of HoldNext.
 func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, now jjm.Time) *jjm.Holding {
 	next := HoldNext(h)
 	if state != jjm.Held {

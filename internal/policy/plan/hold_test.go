@@ -199,7 +199,7 @@ func TestProperty_HoldsEndWithinTheirLimits(t *testing.T) {
 			rules = append(rules, plan.HoldRule{Do: "retry", Times: retries})
 		}
 		const maxAge = 2 * time.Hour
-		var stored, h *jjm.Holding // in the store, and in memory
+		var stored, h *jjm.Holding // the holding in the store, and in memory
 		sent, given := 0, 0
 		save := func(now jjm.Holding) {
 			if plan.HoldNews(h, now) {
@@ -216,7 +216,7 @@ func TestProperty_HoldsEndWithinTheirLimits(t *testing.T) {
 			s := plan.Hold(plan.HoldFacts{Kind: "sim", Hold: *h, Rules: rules, MaxAge: maxAge})
 			save(plan.Decided(*h, s, ""))
 			switch rapid.IntRange(0, 9).Draw(t, "event") {
-			case 0: // killed: unstored changes are forgotten
+			case 0: // the daemon is killed: changes that were not stored are forgotten
 				h = nil
 				if stored != nil {
 					copied := *stored
@@ -229,7 +229,7 @@ func TestProperty_HoldsEndWithinTheirLimits(t *testing.T) {
 			switch h.Action {
 			case jjm.HoldRelease:
 				sent++
-				if sent > times*(given+1)*10 { // each may be repeated after a crash before its end is stored
+				if sent > times*(given+1)*10 { // after a crash a release may be repeated until its end is stored
 					t.Fatalf("released %d times", sent)
 				}
 				if rapid.Bool().Draw(t, "helps") {

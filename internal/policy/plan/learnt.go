@@ -10,9 +10,9 @@ import (
 // count jobs that jjm does not know; the number is therefore a guess. It falls with each refusal, and grows with each
 // bulk that is accepted at the limit. The zero value has no limit.
 type Learnt struct {
-	most int      // 0: no limit is known
+	most int      // the limit; 0 means that none is known
 	step int      // the number of jobs by which the limit grows next
-	set  jjm.Time // when the last bulk was refused
+	set  jjm.Time // the time of the last refusal
 	why  string   // the batch system's words at the last refusal
 }
 

@@ -51,8 +51,8 @@ func TestLearnt_HalvesGrowsAndIsForgotten(t *testing.T) {
 	}
 }
 
-// For any limit of the batch system, jobs are submitted while there is room, and each refusal makes the next bulk
-// smaller.
+// Whatever the limit of the batch system is, the account reaches it: some jobs can always be submitted while there is
+// room, and a bounded number of refusals suffices.
 func TestLearnt_FindsEveryLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, ready := rapid.IntRange(1, 300).Draw(t, "limit"), rapid.IntRange(1, 1000).Draw(t, "ready")

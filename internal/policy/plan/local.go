@@ -41,8 +41,9 @@ type LocalInput struct {
 	// complete.
 	Lacks  string
 	Merges bool
-	// Spoiled is the reason why the result can never be used, Gone the reason why the files to be read are gone. Another
-	// attempt would end in the same way. All three texts are "" if they do not apply.
+	// Spoiled is the reason why the result can never be used. Gone is the reason why the files that the local job reads
+	// are gone. In both cases another attempt would end in the same way. Lacks, Spoiled and Gone are "" if they do not
+	// apply.
 	Spoiled, Gone string
 	Now           jjm.Time
 	// Backoff is the unit of the wait before a retry. If it is 0, there is no wait.

@@ -139,7 +139,7 @@ func TestLocal_VerdictsBecomeStates(t *testing.T) {
 	}
 }
 
-// soon makes the attempt end in its first second.
+// soon changes the facts so that the attempt ended in its first second.
 func soon(in *plan.LocalInput) {
 	r := in.Evidence.Result
 	r.GLF = strings.NewReplacer("13:10:00Z", "13:00:00Z", "13:10:01Z", "13:00:01Z").Replace(r.GLF)

@@ -15,7 +15,7 @@ func TestPace_CasesToRead(t *testing.T) {
 	ago := func(d time.Duration) jjm.Time { return noon - jjm.Time(d.Milliseconds()) }
 	for what, c := range map[string]struct {
 		p    plan.Pace
-		want time.Duration // from now, 0 = not known
+		want time.Duration // until the end, 0 = unknown
 	}{
 		"120 an hour, 280 left": {plan.Pace{Began: ago(9 * time.Hour), Ended: 120, Left: 280},
 			140 * time.Minute},
@@ -46,8 +46,8 @@ func TestPace_CasesToRead(t *testing.T) {
 	}
 }
 
-// If more local jobs are left, the estimated end is not earlier. If more have ended, it is not later. It is never in
-// the past.
+// The estimated end is not earlier if more local jobs are left, and not later if more local jobs have ended. It is
+// never in the past.
 func TestPace_IsMonotonous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := plan.Pace{Now: 1 << 40, Began: 1<<40 - jjm.Time(rapid.Int64Range(1, 1<<32).Draw(t, "ago")),

@@ -103,10 +103,10 @@ type ReleaseAs uint8
 
 // The ways to release a local job.
 const (
-	ReleaseNone  ReleaseAs = iota // it is not held, or cannot be released
-	ReleaseHeld                   // it continues with its next attempt
-	ReleaseBatch                  // its batch job is released in the batch system
-	ReleaseLater                  // its attempt runs or is being taken back; the next attempt will not wait for a release
+	ReleaseNone  ReleaseAs = iota // the local job is not held, or cannot be released
+	ReleaseHeld                   // the local job continues with its next attempt
+	ReleaseBatch                  // the batch job is released in the batch system
+	ReleaseLater                  // the attempt runs or is being taken back; the next attempt will not wait
 )
 
 // PersonRelease returns how a person's release acts on a local job. words is true if the release has new retry

@@ -15,8 +15,8 @@ func TestPersonRelease_Table(t *testing.T) {
 	for name, c := range map[string]struct {
 		job    jjm.LocalJob
 		as     plan.ReleaseAs
-		worded plan.ReleaseAs // with words
-		why    string         // with words
+		worded plan.ReleaseAs // with new retry arguments
+		why    string         // part of the error with new retry arguments
 	}{
 		"by its application": {jjm.LocalJob{State: jjm.Held, Phase: jjm.HeldByApp}, plan.ReleaseHeld, plan.ReleaseHeld, ""},
 		"by a person, before its first attempt": {jjm.LocalJob{State: jjm.Held, Phase: jjm.HeldByPerson},

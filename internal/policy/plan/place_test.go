@@ -13,7 +13,7 @@ import (
 )
 
 func TestPlaceOf_Cases(t *testing.T) {
-	clusters := []string{"big", "sim", "far"} // best first
+	clusters := []string{"big", "sim", "far"} // the best cluster first
 	at := func(storage string, on ...string) *jjm.Place {
 		return &jjm.Place{Storages: []string{storage}, Clusters: on, Known: true}
 	}
@@ -44,8 +44,8 @@ func TestPlaceOf_Cases(t *testing.T) {
 	}
 }
 
-// For any places, each local job may go to at least one cluster, and only to its own clusters. Numbers of places keep
-// their meaning, and the number of places stays small.
+// PlaceOf assigns places so that each local job may go to at least one cluster, and only to its own clusters. The
+// numbers of existing places keep their meaning, and the number of places stays small.
 func TestPlaceOf_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var clusters []string
@@ -90,8 +90,8 @@ func TestAmong_AnUnknownPlaceHasNoClusters(t *testing.T) {
 	}
 }
 
-// A resubmission changes only the resources that it names. It keeps clusters, storages and the resources of earlier
-// resubmissions. Equal places get one number, and the given list is not modified.
+// AskedPlace changes only the resources that are requested. It keeps clusters, storages and the resources of earlier
+// requests. AddAsked returns the same number for equal places, and does not modify the given list.
 func TestAskedPlace_KeepsWhatIsNotAsked(t *testing.T) {
 	clusters := []string{"big", "sim"}
 	have := []jjm.Place{{Storages: []string{"a"}, Clusters: []string{"sim"}, Known: true,
@@ -122,7 +122,8 @@ func TestAskedPlace_KeepsWhatIsNotAsked(t *testing.T) {
 	}
 }
 
-// The number of different resources in one grid job is bounded, and no place is made beyond that bound.
+// A grid job has at most MaxAskedPlaces places with requested resources. AddAsked returns an error for a further place,
+// but not for a place that already exists.
 func TestAddAsked_IsBounded(t *testing.T) {
 	var places []jjm.Place
 	asked := func(memory int64) jjm.Place {

@@ -116,7 +116,7 @@ func TestReconcile_NeverSubmitsOrRefusesWhatMayExist(t *testing.T) {
 type batchSystem struct {
 	now    jjm.Time
 	arrive []jjm.Time // when each submission becomes visible, 0 = never
-	sick   int        // the number of searches that will fail or not know the answer yet
+	sick   int        // how many searches still fail or do not know the answer
 	settle time.Duration
 }
 

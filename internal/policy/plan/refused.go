@@ -21,10 +21,10 @@ type RefusedDo uint8
 
 // The steps.
 const (
-	RefusedFails      RefusedDo = iota // it fails
-	RefusedTriesAgain                  // its next attempt may go to another cluster
-	RefusedStaysNew                    // it is new and not submitted, until a person resubmits it
-	RefusedStopsAll                    // as RefusedStaysNew, also for the local jobs that were not attempted
+	RefusedFails      RefusedDo = iota // the local job fails
+	RefusedTriesAgain                  // the next attempt of the local job may go to another cluster
+	RefusedStaysNew                    // the local job is new and not submitted, until a person resubmits it
+	RefusedStopsAll                    // as RefusedStaysNew, also for local jobs that were not tried yet
 )
 
 // AfterRefusal decides how a refused local job changes (Ganga, submission; decision R19). The first match counts:

@@ -33,9 +33,9 @@ func TestAfterRefusal(t *testing.T) {
 	}
 }
 
-// The stop of submissions reaches all local jobs before anything else happens to the grid job, except a kill. If no
-// local job was submitted and the grid job is to be kept, it is then rolled back. A kill also kills the local jobs that
-// will not be submitted.
+// If a refusal stops the submissions, Grid first marks all new local jobs as not to be submitted, and only a kill comes
+// before that. If no local job was submitted and the grid job is to be kept, Grid then rolls the grid job back. A kill
+// also kills the local jobs that are not to be submitted.
 func TestGrid_TheOrderOfAStop(t *testing.T) {
 	t.Parallel()
 	refused := plan.GridFacts{Status: jjm.Ready, Prepared: true, Closed: true, Made: 2, Unsubmitted: 2, Refusal: "by one"}

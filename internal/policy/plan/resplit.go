@@ -11,10 +11,11 @@ import (
 //
 //	state                          whole    named
 //	failed                         cut      cut
-//	failed, but unfit              left     left
+//	killed                         -        cut
+//	failed or killed, but unfit    left     left
 //	never submitted for its part   left     left
-//	killed, or not to be submitted -        left: it runs again as it is
-//	completed                      -        left: its result counts
+//	new, not to be submitted       -        left: it is submitted as it is
+//	completed                      -        left: its result counts, until it is retracted (decision R15)
 //	forced to completed            -        left: it must be forced to failed first
 //	given back                     -        left: other local jobs do its work
 //	frozen                         -        left: it must be unfrozen first
@@ -26,12 +27,10 @@ func Resplit(f ResubmitFacts) (cut []int32, left []Left) {
 		if !named && !(f.Whole && l.State == jjm.Failed && l.Phase != jjm.GivenBack) {
 			continue
 		}
-		why := ""
-		if l.State == jjm.Killed && l.Phase != jjm.GivenBack || l.IsUnsubmitted() {
-			why = fmt.Sprintf("it is %s: only what failed is cut again (jjm resubmit %s runs it as it is)",
+		why := staysSo(l, f.Unfit)
+		if l.IsUnsubmitted() {
+			why = fmt.Sprintf("it is %s: only what failed or was killed is cut again (jjm resubmit %s submits it as it is)",
 				jjm.StateWord(l.State, l.Phase), l.ID)
-		} else {
-			why = staysSo(l, f.Unfit)
 		}
 		if why != "" {
 			left = append(left, Left{l.ID.N, why})

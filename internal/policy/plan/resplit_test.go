@@ -33,10 +33,10 @@ func TestResplit_Table(t *testing.T) {
 	}{
 		{"whole", ResubmitFacts{Whole: true}, []int32{1}, whole},
 		{"whole, all", ResubmitFacts{Whole: true, All: true}, []int32{1}, whole},
-		{"named", ResubmitFacts{Named: func(int32) bool { return true }}, []int32{1}, map[int32]string{
-			0: "its result counts", 2: "only what failed is cut again", 3: "given back",
+		{"named", ResubmitFacts{Named: func(int32) bool { return true }}, []int32{1, 2}, map[int32]string{
+			0: "its result counts", 3: "given back",
 			4: "its part can never be submitted", 5: "unfreeze it first", 6: "it is running", 7: "grid job 9 does it",
-			8: "only what failed is cut again"}},
+			8: "only what failed or was killed is cut again"}},
 		{"none", ResubmitFacts{}, nil, nil},
 	} {
 		c.facts.Locals, c.facts.Unfit = locals, unfit

@@ -78,7 +78,8 @@ func TestDefaultFor_Cases(t *testing.T) {
 	}
 }
 
-// After any sequence of sets, each place of future local jobs has one default, and the last set decides its value.
+// After any sequence of sets, each place for which local jobs will be made has exactly one default place, with the
+// resources of the last set.
 func TestSetDefault_TheLastSetHolds(t *testing.T) {
 	clusters := []string{"big", "sim"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -90,8 +90,8 @@ func TestSite_SharesAreFairAndUseAllRoom(t *testing.T) {
 	})
 }
 
-// A grid job with files in many places gets as many jobs as a grid job with all files in one place, and the shares of
-// its places are equal.
+// A grid job with files in many places gets as many local jobs in total as if all its files were in one place. This
+// number is divided equally among its places.
 func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var demands, joined []plan.Demand
@@ -135,8 +135,8 @@ func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
 	})
 }
 
-// checkFair requires that a grid job that wants more has at most one job less in the batch system than any grid job
-// that got more than one job.
+// checkFair requires that a grid job that wants more local jobs has at most one local job less in the batch system than
+// any grid job that got more than one.
 func checkFair(t *rapid.T, d plan.Demand, mine int, demands []plan.Demand, got map[jjm.GridID]int) {
 	if mine == d.Ready {
 		return
@@ -165,7 +165,8 @@ func TestSite_OfManyGridJobsGivesAllRoom(t *testing.T) {
 	}
 }
 
-// A priority orders the local jobs of one owner. It changes nothing for another owner, and leaves no room unused.
+// Priorities order the local jobs of one owner. They do not change the number of local jobs that each owner gets in
+// total.
 func TestSite_PrioritiesOrderTheJobsOfOneOwner(t *testing.T) {
 	demands := []plan.Demand{{Grid: 1, Ready: 50, Owner: "alice"},
 		{Grid: 1, Place: 1, Ready: 6, Owner: "alice", Priority: 2},

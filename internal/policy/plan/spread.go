@@ -88,7 +88,7 @@ func Spread(ready int, all []Candidate) []int {
 	if left == 0 {
 		return give
 	}
-	for _, i := range at { // more local jobs are ready than all clusters may hold: only whole waves
+	for _, i := range at { // too many local jobs for all clusters: only whole waves
 		if give[i] < slots[i] && give[i] < all[i].Room {
 			give[i] = 0
 		}
@@ -124,7 +124,7 @@ func assume(all []Candidate) []int {
 // allow. The few remaining jobs go, one each, to the clusters with the lowest level. fill returns the number of jobs
 // that did not fit.
 func fill(give, at []int, ready int, all []Candidate, slots, most []int) (left int) {
-	const fine = 1024 // steps of a level per wave
+	const fine = 1024 // a wave consists of this many steps of the level
 	want := func(i, level int) int {
 		return min(max(level*slots[i]/fine-all[i].Load, 0), most[i])
 	}

@@ -115,7 +115,8 @@ func TestSpread_Properties(t *testing.T) {
 	})
 }
 
-// If all jobs of a cluster have the same length, all jobs are submitted in the end, in whatever order the clusters ask.
+// All ready jobs are submitted in the end, in whatever order the clusters ask, and all clusters end at about the same
+// time. In this test all jobs have the same length.
 func TestSpread_EverythingEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) plan.Candidate {
@@ -226,7 +227,7 @@ func TestShare_GridJobsOfOneChoiceAreSpreadTogether(t *testing.T) {
 	}
 }
 
-// Jobs beyond an owner's limit on one cluster go to the other clusters.
+// If an owner reaches a limit on one cluster, the further local jobs of the owner go to the other clusters.
 func TestShare_AnOwnersRoomIsKept(t *testing.T) {
 	site := []plan.Candidate{{Slots: 100, Room: ample}, {Slots: 100, Room: ample}}
 	any := plan.Want{Demand: plan.Demand{Grid: 1, Ready: 100, Owner: "alice"}, Among: []int{0, 1}, At: []int{0, 0},
@@ -327,7 +328,8 @@ func TestShare_StaysInPlaceAndWaitsOnlyForRoom(t *testing.T) {
 	})
 }
 
-// drawPlaces draws the demands of grid jobs with one or more places each. Each place has some of the clusters.
+// drawPlaces draws the demands of grid jobs with one or more places each. The local jobs of a place may go to only some
+// of the clusters.
 func drawPlaces(t *rapid.T, clusters int, rooms map[string][]int) (wants []plan.Want) {
 	for id := range jjm.GridID(rapid.IntRange(1, 5).Draw(t, "grid jobs")) {
 		owner := rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "owner")
@@ -345,7 +347,8 @@ func drawPlaces(t *rapid.T, clusters int, rooms map[string][]int) (wants []plan.
 	return wants
 }
 
-// take assigns the jobs of a budget to a cluster.
+// take moves the local jobs of a budget to the cluster here, and fails the test if the budget exceeds the demand or a
+// room.
 func take(t *rapid.T, here int, site []plan.Candidate, wants []plan.Want, rooms map[string][]int, b plan.Budget) {
 	i := slices.IndexFunc(wants, func(w plan.Want) bool { return w.Grid == b.Grid && w.Place == b.Place })
 	w := &wants[i]

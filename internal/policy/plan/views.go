@@ -37,7 +37,7 @@ func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 	case counts[jjm.Killed] > 0:
 		return "killed"
 	}
-	return "failed" // only frozen local jobs that failed, and new ones
+	return "failed" // the rest are failed_frozen and new local jobs
 }
 
 // MoreToCome reports whether local jobs must still be made or submitted (decision R12), so that the ended local jobs do

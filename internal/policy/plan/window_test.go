@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// window returns a maintenance window of a cluster, in hours after hour zero.
+// window returns a maintenance window of a cluster. It begins and ends the given numbers of hours after hour zero.
 func window(from, until int) jjm.Order {
 	return jjm.Order{Verb: jjm.OrderMaintenance, Kind: jjm.OrderCluster, Name: "farm", Reason: "new disks", By: "root",
 		From: hour(from), Until: hour(until)}
@@ -28,7 +28,7 @@ func TestShut_OnlyWhatEndsBeforeAWindowIsSubmitted(t *testing.T) {
 		windows []jjm.Order
 		stay    Stay
 		now     jjm.Time
-		want    string // in the answer; "" = open
+		want    string // part of the reason; "" = nothing prevents the submission
 	}{
 		"no window":         {nil, asked(time.Hour), hour(0), ""},
 		"ends before":       {[]jjm.Order{window(10, 12)}, asked(9 * time.Hour), hour(0), ""},

@@ -227,7 +227,10 @@ type Groups struct {
 }
 
 // Add counts a local job.
-func (gs *Groups) Add(id jjm.LocalID, c Cause) {
+func (gs *Groups) Add(id jjm.LocalID, c Cause) { gs.add(id, c, 1) }
+
+// add counts a number of local jobs, of which id is the first, and c has the earliest times.
+func (gs *Groups) add(id jjm.LocalID, c Cause, jobs int) {
 	key := [2]string{string(c.Code), keyOf(c)}
 	n, known := gs.at[key]
 	if !known {
@@ -235,11 +238,11 @@ func (gs *Groups) Add(id jjm.LocalID, c Cause) {
 			gs.at = map[[2]string]int{}
 		}
 		gs.at[key] = len(gs.all)
-		gs.all = append(gs.all, Group{Cause: c, Jobs: 1, First: id})
+		gs.all = append(gs.all, Group{Cause: c, Jobs: jobs, First: id})
 		return
 	}
 	g := &gs.all[n]
-	g.Jobs++
+	g.Jobs += jobs
 	g.Since, g.Until = earlier(g.Since, c.Since), earlier(g.Until, c.Until)
 }
 

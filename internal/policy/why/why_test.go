@@ -10,7 +10,7 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// phases are the phases that drawn draws for unfinished local jobs, with the empty phase.
+// phases are the phases that drawn draws for unfinished local jobs; "" means no phase.
 var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting,
 	jjm.Merging, jjm.HeldByApp, jjm.HeldByBatch}
 
@@ -54,6 +54,81 @@ func TestProperty_EveryLocalJobHasACause(t *testing.T) {
 			t.Fatalf("cause %+v", c)
 		}
 	})
+}
+
+// Groups judges local jobs that are alike once. The result is the same as if each local job were judged alone.
+func TestProperty_JudgingPilesEqualsJudgingOneByOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		facts := rapid.SliceOfN(rapid.Custom(drawn), 1, 12).Draw(t, "facts")
+		locals := make([]jjm.LocalJob, rapid.IntRange(1, 60).Draw(t, "local jobs"))
+		own := map[int32]*why.Own{}
+		for n := range locals {
+			f := rapid.SampledFrom(facts).Draw(t, "as")
+			locals[n] = varied(t, *f.Local, n)
+			if f.Missing != 0 || f.Unjudged.Text != "" {
+				own[int32(n)] = &why.Own{Missing: f.Missing, Unjudged: f.Unjudged}
+			}
+		}
+		judge := why.Judge{Now: facts[0].Now, Own: func(l *jjm.LocalJob) *why.Own { return own[l.ID.N] },
+			Of: func(l *jjm.LocalJob, own *why.Own) why.Cause { return why.Of(surrounded(l, own, facts[0])) }}
+		var want why.Groups
+		left := 0
+		for n := range locals {
+			if l := &locals[n]; !l.Over() {
+				left++
+				want.Add(l.ID, judge.Cause(l))
+			}
+		}
+		got, unfinished := judge.Groups(locals)
+		all, leftOut := got.All(5)
+		wantAll, wantLeft := want.All(5)
+		if !slices.Equal(all, wantAll) || leftOut != wantLeft || unfinished != left {
+			t.Fatalf("got %+v, %d left out, %d unfinished\nwant %+v, %d left out, %d unfinished", all, leftOut, unfinished,
+				wantAll, wantLeft, left)
+		}
+	})
+}
+
+// varied returns a copy of a local job that differs in its number, its times and what rarely decides its cause.
+func varied(t *rapid.T, l jjm.LocalJob, n int) jjm.LocalJob {
+	moment := func(name string) jjm.Time { return jjm.Time(rapid.IntRange(0, 4).Draw(t, name)) }
+	word := func(name string) string { return rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, name) }
+	l.ID.N, l.Submitted, l.Started, l.Ended = int32(n), moment("submitted"), moment("started"), moment("ended")
+	l.Place, l.Tag, l.Host, l.Message = int32(moment("place")), jjm.Tag(word("tag")), word("host"), word("message")
+	l.BatchID, l.Progress.Phase = word("batch id"), word("progress")
+	if l.Kill {
+		l.Failing = word("failing")
+	}
+	if rapid.IntRange(0, 9).Draw(t, "over") == 0 {
+		l.State = jjm.Completed
+	}
+	if l.Holding != nil {
+		l.Holding = &jjm.Holding{By: l.Holding.By, Since: moment("held"), Text: word("text"), Code: word("code"),
+			Why: word("why"), Action: jjm.HoldAction(rapid.SampledFrom([]string{"", "keep"}).Draw(t, "action"))}
+	}
+	if l.Waits != nil {
+		l.Waits = &jjm.Waiting{Reason: l.Waits.Reason, Source: word("source"), Starts: moment("starts")}
+	}
+	return l
+}
+
+// surrounded returns the facts about a local job on a site whose places, clusters and bulks differ.
+func surrounded(l *jjm.LocalJob, own *why.Own, site why.Facts) why.Facts {
+	f := why.Facts{Local: l, Now: site.Now, Unsent: l.State == jjm.New || l.Phase == jjm.RetryWait}
+	if f.Unsent && l.Place < 3 {
+		f.Kept = why.Cause{Code: why.Limit, Text: string('p' + l.Place), Since: jjm.Time(l.Place)}
+	}
+	if f.Unsent || l.Cluster == "" {
+		return f
+	}
+	f.Gone, f.Silent = site.Gone, site.Silent
+	if own != nil {
+		f.Missing, f.Unjudged = own.Missing, own.Unjudged
+	}
+	if l.State == jjm.Submitting && l.Tag == "a" {
+		f.Refused = why.Cause{Code: why.SubmitFailing, Text: "refused", Since: 3}
+	}
+	return f
 }
 
 // A grid job that has no unfinished local job has a cause for the whole grid job.
@@ -163,4 +238,32 @@ func TestGroups(t *testing.T) {
 	if all, left = gs.All(9); left != 0 || all[2].Until != 20 || all[2].Jobs != 2 {
 		t.Errorf("%+v, %d left out", all, left)
 	}
+}
+
+// BenchmarkJudge_Groups judges 100 000 local jobs, of which half run and half wait for one of two reasons.
+func BenchmarkJudge_Groups(b *testing.B) {
+	locals := make([]jjm.LocalJob, 100_000)
+	for n := range locals {
+		l := &locals[n]
+		*l = jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: int32(n)}, State: jjm.Running, Cluster: "slurm", Host: "node7",
+			Submitted: 3, Started: jjm.Time(n)}
+		if n%2 == 0 {
+			l.State, l.Phase = jjm.Submitted, jjm.Queued
+			l.Waits = &jjm.Waiting{Reason: []string{"Resources", "Priority"}[n/2%2], Source: "squeue"}
+		}
+	}
+	judge := why.Judge{Of: func(l *jjm.LocalJob, _ *why.Own) why.Cause { return why.Of(why.Facts{Local: l}) }}
+	b.Run("piles", func(b *testing.B) {
+		for b.Loop() {
+			judge.Groups(locals)
+		}
+	})
+	b.Run("one by one", func(b *testing.B) {
+		for b.Loop() {
+			var gs why.Groups
+			for n := range locals {
+				gs.Add(locals[n].ID, judge.Cause(&locals[n]))
+			}
+		}
+	})
 }

@@ -74,13 +74,13 @@ func TestLog_WritesEveryEntryOnceThoughTheDaemonIsKilled(t *testing.T) {
 		return l
 	}
 	absent := entry(3)
-	absent.Batch = "" // it was never in a batch system
+	absent.Batch = "" // this attempt was never in a batch system
 	l := open(0)
 	if err := l.Append(noon, []Entry{entry(1), entry(2), absent}); err != nil || l.Last() != 3 {
 		t.Fatal(err, l.Last())
 	}
-	// The daemon is killed before the store records the entry; then it is killed within a
-	// line.
+	// First the daemon is killed before the store records that the entry was written. Then the daemon is killed in the
+	// middle of writing a line.
 	l = open(0)
 	if err := l.Append(noon, []Entry{entry(1), entry(2), absent, entry(4)}); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestLog_WritesEveryEntryOnceThoughTheDaemonIsKilled(t *testing.T) {
 	}
 }
 
-// For any texts, an entry is one line that has its nine fields with their values.
+// FuzzLine checks that, for any texts, an entry is one line that has its nine fields with their values.
 func FuzzLine(f *testing.F) {
 	f.Add(`a" "lrmsID=1`, "b\n\"x\u2028")
 	f.Fuzz(func(t *testing.T, a, b string) {

@@ -37,8 +37,8 @@ func TestSafe_EscapesWhatEndsALineOrAString(t *testing.T) {
 		"a\nMyType=\"x\"": `a\x0aMyType="x"`,
 		`c:\temp\`:        `c:\x5ctemp\x5c`,
 		"\xff\x00":        `\xff\x00`,
-		"\u202eabc":       `\xe2\x80\xaeabc`, // reverses the direction of the text
-		"\ufffd":          "\ufffd",          // a valid character
+		"\u202eabc":       `\xe2\x80\xaeabc`, // this character reverses the direction of the text
+		"\ufffd":          "\ufffd",          // this character is valid
 	} {
 		if got := Safe(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

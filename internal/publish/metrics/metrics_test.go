@@ -107,7 +107,7 @@ func scrape(t *testing.T, m *Meter) string {
 	return w.Body.String()
 }
 
-// series returns the lines of a scrape that are no comments.
+// series returns the lines of a scrape that are not comments, one for each series.
 func series(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "#") {
@@ -183,7 +183,7 @@ func TestScrape_ShowsFactsCountsAndEvents(t *testing.T) {
 	}
 }
 
-// An unknown figure is left out. It is not 0.
+// A figure that is unknown is left out of the scrape instead of being shown as 0.
 func TestScrape_LeavesOutWhatIsNotKnown(t *testing.T) {
 	m := New(Names{Clusters: []string{"new"}})
 	m.Watch(fixed{facts: health.Facts{Clusters: []wire.Cluster{{Name: "new", Healthy: true}},

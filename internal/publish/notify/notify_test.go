@@ -77,9 +77,9 @@ type box struct {
 	notices []store.Notice
 	ended   []string
 	gaveUp  []string
-	// lost is the number of times that the end of a delivered notice cannot be stored.
+	// lost is how often storing the end of a delivered notice fails.
 	lost int
-	// broken is the error for every request of an event, nil if events can be made.
+	// broken is the error of every call that makes an event; nil if events can be made.
 	broken error
 }
 
@@ -146,7 +146,8 @@ func (b *box) Delay(_ context.Context, n store.Notice) error {
 	return nil
 }
 
-// program makes a program that adds its arguments and its input to a file, and then runs a script.
+// program makes a program that appends its arguments and its input to a file, and then runs the script. It returns the
+// command, and a function that reads the file.
 func program(t *testing.T, script string) (argv []string, said func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -250,14 +251,15 @@ func TestTargets_OfAChange(t *testing.T) {
 	}
 }
 
-// posts returns a Post that reports the answer for each grid job.
+// posts returns a Post that reports, for each grid job, the result of the function answer.
 func posts(answer func(ctx context.Context, grid jjm.GridID) fetch.Report) Post {
 	return func(ctx context.Context, grid jjm.GridID, _ string, _ []byte) (fetch.Report, error) {
 		return answer(ctx, grid), nil
 	}
 }
 
-// If a server requests a wait, it is not called again earlier. A refused event is given up, and the next event is sent.
+// If a server requests a wait, the sender does not call the server again before this time has passed. If an event is
+// refused permanently, the sender drops the event and sends the next event.
 func TestSender_CallsAServerAgainAsItAsks(t *testing.T) {
 	c := Defaults()
 	c.CallbacksPerUser = 1
@@ -315,8 +317,8 @@ func TestSender_AnAccountWhoseServersHangHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// If the event of a notice cannot be made, the notice waits like a notice that cannot be delivered. Other notices are
-// delivered meanwhile.
+// If the event of a notice cannot be made, the notice is tried again later, like a notice that cannot be delivered.
+// Other notices are delivered meanwhile.
 func TestSender_AnEventThatCannotBeMadeWaits(t *testing.T) {
 	b := &box{broken: errors.New("the grid job cannot be read"), notices: []store.Notice{
 		{Target: "mail a@b", Change: 1, Since: 1}, {Target: "call 7", Grid: 7, Change: 2, Since: 1}}}

@@ -26,7 +26,7 @@ type hostFigures struct {
 
 // rate returns the share of failed attempts in percent.
 func (h *hostFigures) rate() string {
-	return plain.Percent(float64(h.failed)/float64(max(h.ended, 1))) + " %"
+	return plain.Share(float64(h.failed) / float64(max(h.ended, 1)))
 }
 
 // hosts returns the figures of the hosts with the most failures, and how many hosts are left out. Killed attempts count
@@ -90,8 +90,8 @@ func (d *Data) totals() [][2]string {
 		counts[attemptKilled], counts[attemptRuns])
 	rows := [][2]string{{"attempts", text}, {"wall", sumText(wall)}, {"CPU", cpuText(d.Status.Lookup.Usage)}}
 	if wall > 0 {
-		rows = append(rows, [2]string{"wasted", fmt.Sprintf("%s of wall, %s %%: attempts whose work is not needed",
-			sumText(wasted), plain.Percent(float64(wasted)/float64(wall)))})
+		rows = append(rows, [2]string{"wasted", fmt.Sprintf("%s of wall, %s: attempts whose work is not needed",
+			sumText(wasted), plain.Share(float64(wasted)/float64(wall)))})
 	}
 	if d.leftOut > 0 {
 		rows = append(rows, [2]string{"left out", fmt.Sprintf("the earlier attempts of %s: more than %d local jobs had "+
@@ -179,21 +179,9 @@ func (d *Data) events() (rows [][3]string) {
 	slices.SortStableFunc(all, func(a, b jjm.JournalEntry) int { return cmp.Compare(a.Time, b.Time) })
 	now := d.now()
 	for _, e := range all[max(len(all)-mostEvents, 0):] {
-		rows = append(rows, [3]string{plain.TableClockAt(e.Time, now), eventText(e), cmp.Or(e.Actor, e.Source)})
+		rows = append(rows, [3]string{plain.TableClockAt(e.Time, now), plain.Event(e), cmp.Or(e.Actor, e.Source)})
 	}
 	return rows
-}
-
-// eventText returns the change of an event, with its reason.
-func eventText(e jjm.JournalEntry) string {
-	text := e.To
-	if e.From != "" && e.From != e.To {
-		text = e.From + " -> " + e.To
-	}
-	if e.Cause != "" {
-		text += ": " + e.Cause
-	}
-	return text
 }
 
 // restarts returns a text about the local jobs with several attempts: how many there are, and which of them has the

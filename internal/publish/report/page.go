@@ -111,18 +111,13 @@ func (d *Data) chart() chart {
 	return c
 }
 
-// siteMarks returns the marks of the last mostEvents starts of the daemon, and beginnings and ends of outages, during
-// the grid job, oldest first. x returns the place of a time.
+// siteMarks returns the marks of starts of the daemon and of outages during the grid job. x returns the place of a
+// time.
 func (d *Data) siteMarks(x func(jjm.Time) float64) (marks []chartMark) {
-	for _, e := range d.Orders {
-		switch e.Source {
-		case jjm.SourceDaemon:
-			marks = append(marks, chartMark{x(e.Time), "mark start", "the daemon started " + plain.Clock(e.Time)})
-		case jjm.SourceOutage:
-			marks = append(marks, chartMark{x(e.Time), "mark outage", eventText(e)})
-		}
+	for _, m := range plain.SiteMarks(d.Orders) {
+		marks = append(marks, chartMark{x(m.At), "mark " + m.Class, plain.Clock(m.At) + ": " + m.Text})
 	}
-	return marks[max(len(marks)-mostEvents, 0):]
+	return marks
 }
 
 // span returns the time from the acceptance, or the first attempt, to the end of the grid job or of the last attempt.

@@ -65,23 +65,14 @@ func (o outcome) String() string { return [...]string{"done", "failed", "killed"
 func (a *attempt) wall() time.Duration { return max(a.to.Sub(a.from), 0) }
 
 // SetJournal selects the entries of the journal that the report shows: from history the changes of the grid job itself,
-// and from orders those between the acceptance and the end of the grid job, without outages of clusters on which it has
-// no local job.
+// and from orders those between the acceptance and the end of the grid job (jjm.During).
 func (d *Data) SetJournal(history, orders []jjm.JournalEntry) {
 	for _, e := range history {
 		if e.First < 0 {
 			d.Changes = append(d.Changes, e)
 		}
 	}
-	clusters := map[string]bool{"": true}
-	for i := range d.Locals {
-		clusters[d.Locals[i].Cluster] = true
-	}
-	for _, e := range orders {
-		if clusters[e.Silent()] && e.Time >= d.Status.Accepted && e.Time <= d.end() {
-			d.Orders = append(d.Orders, e)
-		}
-	}
+	d.Orders = append(d.Orders, jjm.During(orders, d.Locals, d.Status.Accepted, d.end())...)
 }
 
 // SetAttempts sets the attempts of all local jobs. If a local job had only one attempt, its entry in Locals describes

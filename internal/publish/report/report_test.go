@@ -20,7 +20,7 @@ import (
 // t0 is the time at which the grid jobs of the tests were accepted.
 var t0 = time.Unix(1_700_000_000, 0)
 
-// reportOf returns the data of a report on n attempts. Of 10 attempts one fails, on host bad.
+// reportOf returns the data of a report on n attempts. Every tenth attempt failed, on the host bad.
 func reportOf(n int) *Data {
 	d := &Data{Now: jjm.At(t0.Add(24 * time.Hour)), Words: map[string][]string{}}
 	d.Status.Lookup = wire.Lookup{ID: 17, Status: "finished", Counts: wire.Counts{Expected: n, Total: n,
@@ -38,7 +38,7 @@ func reportOf(n int) *Data {
 	return d
 }
 
-// pageOf returns the page of a report, which must be well-formed where XML and HTML agree.
+// pageOf returns the page of a report. It fails the test if the page is not well-formed, as far as XML and HTML agree.
 func pageOf(t *testing.T, d *Data) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -76,7 +76,8 @@ func TestReport_APageOfManyLocalJobsIsSmall(t *testing.T) {
 	}
 }
 
-// The page in a tar is made again after a crash, and is read long after it was made.
+// After a crash the page in a tar is made again. This may be much later, so the page must not depend on the time at
+// which it is made.
 func TestReport_APageDoesNotDependOnTheTimeOfItsMaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := reportOf(20)
@@ -120,7 +121,8 @@ func TestReport_FiguresOfAttempts(t *testing.T) {
 	if h := hosts[0]; h.host != "bad" || h.ended != 10 || h.failed != 10 || h.rate() != "100 %" {
 		t.Errorf("the worst host is %+v", h)
 	}
-	// 90 hosts had attempts that are done, two of them only the attempts that are left out here.
+	// 88 hosts have one completed attempt each, and host bad has the failed attempts. The report lists 20 of these 89
+	// hosts.
 	if len(hosts) != mostHosts || leftOut != 69 {
 		t.Errorf("%d hosts, %d left out", len(hosts), leftOut)
 	}

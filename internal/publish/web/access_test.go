@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// tokenFile writes a file of tokens for all accounts of the fake.
+// tokenFile writes a file with the tokens of all accounts of the fake, and returns its path.
 func tokenFile(t *testing.T) string {
 	t.Helper()
 	text := "# tokens\n\n"
@@ -35,7 +35,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// Only a token, or the header of the proxy, makes a reader an account.
+// A reader is recognised as an account only by a token, or by the header of the configured proxy.
 func TestAccess_WhoSeesWhat(t *testing.T) {
 	config := Config{Tokens: tokenFile(t), UserHeader: "X-Remote-User", Proxy: "www-data"}
 	proxy := listen(t, newFake().page(config, os.Geteuid()), "unix", shortDir(t)+"/s") // this process is the proxy
@@ -48,7 +48,7 @@ func TestAccess_WhoSeesWhat(t *testing.T) {
 		at     net.Addr
 		header http.Header
 		code   int
-		sees   string // the owners of the jobs in the list
+		sees   string // the owners of the listed jobs
 	}{
 		"nobody":                         {tcp, nil, 200, ""},
 		"a token":                        {tcp, bearer(secret("ann")), 200, "ann"},
@@ -196,7 +196,7 @@ func TestTokens_AChangedFileCountsAtOnce(t *testing.T) {
 	}
 }
 
-// The file of tokens is looked at when somebody asks for the trouble of the page, not only when a reader comes.
+// tokens.trouble looks at the file of tokens itself, so it reports a bad file even if no reader has come since.
 func TestTrouble_OfTheFileOfTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(path, []byte("ann "+secret("ann")+"\n"), 0o600); err != nil {

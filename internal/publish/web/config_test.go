@@ -9,7 +9,7 @@ func TestConfig_CheckNamesTheFieldAndTheRemedy(t *testing.T) {
 	const socket = "/run/jjm/web.sock"
 	for name, c := range map[string]struct {
 		config      Config
-		field, text string // of the only problem; "" if there is none
+		field, text string // of the only problem; "" if there is no problem
 	}{
 		"off":                  {Config{}, "", ""},
 		"loopback":             {Config{Listen: "127.0.0.1:9138"}, "", ""},

@@ -23,11 +23,12 @@ type fake struct {
 	jobs     []wire.Status // the newest first; Owner is "ann" or "bob"
 	locals   []jjm.LocalJob
 	journal  []jjm.JournalEntry
+	site     []jjm.JournalEntry // the entries that belong to no grid job
 	clusters []wire.Cluster
 	busy     bool // the account database does not answer
 }
 
-// The accounts of the fake. root is an administrator.
+// uids are the accounts of the fake. The account root is an administrator.
 var uids = map[string]int{"root": 0, "ann": 1001, "bob": 1002}
 
 func (f *fake) verbs() []serve.Verb {
@@ -74,7 +75,7 @@ func (f *fake) status(_ context.Context, c wire.Caller, r wire.StatusRequest) (a
 	return a, nil
 }
 
-// one returns the status of one reference. f.mu must be held.
+// one returns the status of the job that a reference names. f.mu must be held.
 func (f *fake) one(c wire.Caller, ref jjm.Ref) wire.Status {
 	for _, s := range f.jobs {
 		switch {
@@ -109,6 +110,10 @@ func (f *fake) why(_ context.Context, _ wire.Caller, r wire.WhyRequest) (a wire.
 func (f *fake) history(_ context.Context, _ wire.Caller, r wire.HistoryRequest) (a wire.HistoryAnswer, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if r.Orders {
+		a.History = append(a.History, f.site...)
+		return a, nil
+	}
 	a.History = append(a.History, f.journal...)
 	if r.Jobs[0].One() {
 		a.Attempts = []wire.Attempt{{Host: hostile, Exit: 3, Evidence: &wire.Evidence{Batch: "FAILED", Error: hostile}}}
@@ -116,7 +121,7 @@ func (f *fake) history(_ context.Context, _ wire.Caller, r wire.HistoryRequest) 
 	return a, nil
 }
 
-// account returns an account of the fake.
+// account returns the account of the fake that has a name.
 func (f *fake) account(_ context.Context, name string) (wire.Caller, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,7 +165,7 @@ func newFake() *fake {
 	return f
 }
 
-// page returns the page of a site.
+// page returns the web page of the site. proxy is the uid of the account of the proxy.
 func (f *fake) page(c Config, proxy int) *Page {
 	return New(c, Deps{Site: "T2_XY", Verbs: f.verbs(), Account: f.account, ProxyUID: proxy, Every: time.Millisecond,
 		Counts: func() (n health.Counts) {
@@ -205,7 +210,7 @@ func listen(t *testing.T, p *Page, network, address string) net.Addr {
 	return l.Addr()
 }
 
-// fetch sends a request over a new connection.
+// fetch sends a request over a new connection, and returns the HTTP status and the body of the answer.
 func fetch(t *testing.T, at net.Addr, path string, header http.Header) (int, string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -47,8 +48,9 @@ type jobDetail struct {
 	// Cut is set if the page may not show the whole history, because only the last mostEntries entries of the journal were
 	// read.
 	Cut bool
-	// Start and End bound the timeline.
+	// Start and End bound the timeline. Marks are the starts of the daemon and the outages on it.
 	Start, End jjm.Time
+	Marks      []siteMark
 }
 
 // localRow is one local job in a table.
@@ -154,7 +156,10 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 	}
 	out.Usage = usageRows(&out.S, out.One)
 	out.draw(history.History, now)
-	return nil
+	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,
+		wire.HistoryRequest{Orders: true, Limit: mostEntries})
+	out.mark(site.History)
+	return err
 }
 
 // pageRef returns the reference to the local jobs of a page.
@@ -180,6 +185,16 @@ func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
 		row := localRow{LocalJob: l, Word: jjm.StateWord(l.State, l.Phase)}
 		row.Bars, row.Text = bars(spans[l.ID.N], j.Start, j.End)
 		j.Locals = append(j.Locals, row)
+	}
+}
+
+// mark adds the marks to the timeline. entries are the entries of the journal that belong to no grid job.
+func (j *jobView) mark(entries []jjm.JournalEntry) {
+	if j.Start == 0 {
+		return
+	}
+	for _, m := range plain.SiteMarks(jjm.During(entries, j.Shown, j.Start, j.End)) {
+		j.Marks = append(j.Marks, siteMark{m, place(m.At, j.Start, j.End)})
 	}
 }
 
@@ -226,13 +241,13 @@ func usageRows(s *wire.Status, one bool) [][3]string {
 	cpu, wall := time.Duration(used.UserMS+used.SysMS)*time.Millisecond, time.Duration(used.WallMS)*time.Millisecond
 	rows[0][2] = jjm.HowLong(cpu) + " of processor time"
 	if wall > 0 {
-		rows[0][2] += fmt.Sprintf(", %.0f %% of the cores", 100*float64(cpu)/float64(wall)/float64(cores))
+		rows[0][2] += fmt.Sprintf(", %s of the cores", plain.Share(float64(cpu)/float64(wall)/float64(cores)))
 	}
 	if used.MaxRSSKB > 0 {
 		mib := float64(used.MaxRSSKB) / 1024
 		rows[1][2] = fmt.Sprintf("%.0f MiB at most", mib)
 		if asked.MemoryMB > 0 {
-			rows[1][2] += fmt.Sprintf(", %.0f %%", 100*mib/float64(asked.MemoryMB))
+			rows[1][2] += ", " + plain.Share(mib/float64(asked.MemoryMB))
 		}
 	}
 	rows[2][2] = jjm.HowLong(wall)

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// subscribe connects to the live updates of a page. The channel receives the data of each event, and is closed at the
-// end.
+// subscribe connects to the live updates of a page, and returns the HTTP status of the answer. The channel receives the
+// data of each event, and is closed when the updates end.
 func subscribe(t *testing.T, at net.Addr, user, path string) (int, <-chan string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at.String()+"/live"+path, nil)
@@ -74,7 +74,7 @@ func TestLive_SendsAVersionAtEachChange(t *testing.T) {
 	}
 }
 
-// The removal of a job is a change. The updates end after this change.
+// If a job is removed, its live page gets an empty version, and then no more updates.
 func TestLive_ARemovedJobIsAChange(t *testing.T) {
 	f := newFake()
 	at := listen(t, f.page(Config{Tokens: tokenFile(t)}, -1), "tcp", "127.0.0.1:0")

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// views are the addresses of all kinds of pages, with the status that ann gets.
+// views are the addresses of all kinds of pages, each with the HTTP status that account ann gets.
 var views = map[string]int{"/": 200, "/?before=18": 200, "/clusters/farm": 200, "/clusters/ill": 200, "/jobs/17": 200,
 	"/jobs/17?from=25": 200, "/jobs/17.3": 200, "/jobs/18": 404, "/jobs/17.*": 404, "/jobs/x": 404, "/clusters/none": 404,
 	"/none": 404, "/?before=x": 400, "/jobs/17?from=-1": 400, "/assets/page.css": 200, "/assets/page.js": 200,
@@ -115,7 +115,7 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 			"Evidence of the examples", "<dt><a href=\"/jobs/17.1\">17.1</a></dt>", "<td>200 MiB</td>",
 			"queued 1 min, running 1 min, collecting 1 s", `data-at="122000" data-n="1"`, `href="/jobs/17?from=25">Next`},
 		"/jobs/17?from=25": {`<a href="/jobs/17.29">17.29</a>`, `href="/jobs/17?from=0">Previous`},
-		"/jobs/17.3": {"<td>100 MiB at most, 50 %</td>", "30 s of processor time, 50 % of the cores", "<h3>Evidence</h3>",
+		"/jobs/17.3": {"<td>100 MiB at most, 50.0 %</td>", "30 s of processor time, 50.0 % of the cores", "<h3>Evidence</h3>",
 			"The attempts of this local job", `<a href="/jobs/17">17</a>`},
 	} {
 		_, text := answer(t, p, "ann", path)
@@ -128,6 +128,32 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 	_, text := answer(t, p, "ann", "/jobs/17")
 	if strings.Count(text, `<th scope="row"><a href="/jobs/17.`) != mostLocals {
 		t.Errorf("not %d local jobs in\n%s", mostLocals, text)
+	}
+}
+
+// The timeline marks starts of the daemon, and outages of the clusters of its local jobs. An outage that began earlier
+// is marked at the beginning.
+func TestPage_TheTimelineMarksStartsAndOutages(t *testing.T) {
+	f := newFake()
+	for i := range f.locals {
+		f.locals[i].Cluster = "farm"
+	}
+	entry := func(at jjm.Time, en jjm.JournalEntry) { en.Time = at; f.site = append(f.site, en) }
+	_, started, _ := jjm.Starts{}.Next(61_500)
+	entry(100, jjm.Outage("farm", 10, hostile))
+	entry(2000, jjm.Outage("ill", 10, "x"))
+	entry(61_500, started)
+	entry(91_000, jjm.Outage("farm", 10, ""))
+	_, text := answer(t, f.page(Config{Tokens: tokenFile(t)}, -1), "ann", "/jobs/17")
+	for _, want := range []string{`<line class="mark outage" x1="0" x2="0"`, `<line class="mark start" x1="300" x2="300"`,
+		`<line class="mark outage" x1="446" x2="446"`, "started: the daemon", "it has answered no listing since",
+		"it answers again after an outage since"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "cluster ill:") || strings.Contains(text, "<script>alert") {
+		t.Errorf("a foreign cluster, or markup of a reason:\n%s", text)
 	}
 }
 
@@ -345,11 +371,11 @@ func TestCurve_EndsAtTheCountOfNow(t *testing.T) {
 	}
 }
 
-func TestPlain_ShowsWhatCannotBeSeen(t *testing.T) {
+func TestInert_ShowsWhatCannotBeSeen(t *testing.T) {
 	for given, want := range map[string]string{"a b": "a b", "é": "é",
 		"a\nb\tc": "a b c", "\u200f\u2066x": `\u200f\u2066x`,
 		"\x00\xff": `\x00\xff`, strings.Repeat("x", maxText+5): strings.Repeat("x", maxText) + " ..."} {
-		if got := plain(given); got != want {
+		if got := inert(given); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
 		}
 	}

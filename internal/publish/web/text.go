@@ -19,7 +19,7 @@ const maxText = 600
 // shown returns the functions of the templates.
 func shown() template.FuncMap {
 	return template.FuncMap{
-		"plain":   plain,
+		"plain":   inert,
 		"instant": func(t jjm.Time) string { return t.Time().Format(time.RFC3339) },
 		"local":   func(t jjm.Time) string { return t.Local() },
 		"span":    func(from, to jjm.Time) string { return jjm.HowLong(to.Sub(from)) },
@@ -28,9 +28,9 @@ func shown() template.FuncMap {
 	}
 }
 
-// plain returns a text whose control characters, and marks that change the direction of text, are shown as escapes. A
+// inert returns a text whose control characters, and marks that change the direction of text, are shown as escapes. A
 // long text is cut.
-func plain(s string) string {
+func inert(s string) string {
 	var b strings.Builder
 	n := 0
 	for len(s) > 0 {

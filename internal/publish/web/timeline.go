@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/jjm"
 )
 
@@ -105,15 +106,22 @@ type bar struct {
 	Text string
 }
 
+// siteMark is a mark on the timeline at the place X.
+type siteMark struct {
+	plain.SiteMark
+	X int
+}
+
+// place returns the place of a time in a drawing from start to end.
+func place(t, start, end jjm.Time) int { return int(int64(t-start) * width / int64(max(end-start, 1))) }
+
 // bars returns one bar for each span, and the texts of the bars joined by commas. The left edge of the drawing is the
 // time start, its right edge is the time end.
 func bars(spans []span, start, end jjm.Time) (out []bar, text string) {
 	var words []string
 	attempt := 0
 	for _, s := range spans {
-		x := int(int64(s.From-start) * width / int64(max(end-start, 1)))
-		to := int(int64(s.To-start) * width / int64(max(end-start, 1)))
-		x = min(x, width-2)
+		x, to := min(place(s.From, start, end), width-2), place(s.To, start, end)
 		said := fmt.Sprintf("%s %s", s.Kind, jjm.HowLong(s.To.Sub(s.From)))
 		if s.Attempt != attempt && (attempt != 0 || s.Attempt > 1) {
 			said = fmt.Sprintf("attempt %d: %s", s.Attempt, said)

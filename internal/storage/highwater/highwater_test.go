@@ -47,7 +47,7 @@ func TestMark_KeepsTheHighestIDOfItsStore(t *testing.T) {
 	if got, want := readMark(t, path), (Written{"abcd-1", 8}); got != want {
 		t.Errorf("read %v, want %v", got, want)
 	}
-	openMark(t, path, "abcd-1", 11) // raised to ids that were committed but never reached a client
+	openMark(t, path, "abcd-1", 11) // opening raises the mark to an id that no client got
 	if got, want := readMark(t, path), (Written{"abcd-1", 11}); got != want {
 		t.Errorf("read %v, want %v", got, want)
 	}
@@ -176,8 +176,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A store with grid jobs is refused in a folder without a mark, records and work areas. With a folder of records, the
-// store is accepted, because older daemons made that folder and no mark.
+// Fit refuses a store that contains grid jobs if its folder has no mark, no records and no work areas. If the folder
+// has a folder for records, Fit accepts the store, because older daemons made that folder but no mark.
 func TestFit_AStoreThatKnowsGridJobsAndIsAlone(t *testing.T) {
 	in := Folder{State: "/state", Work: "/work", Bare: true}
 	err := Fit("a-1", 17, in)

@@ -87,7 +87,7 @@ func decode(slot []byte) (w Written, ok bool) {
 	if !found || sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) {
 		return w, false
 	}
-	words := strings.Fields(body) // MAGIC store STORE given ID
+	words := strings.Fields(body) // the form is: MAGIC store STORE given ID
 	if len(words) != 5 || words[0] != magic || words[1] != "store" || words[3] != "given" {
 		return w, false
 	}
@@ -107,7 +107,8 @@ type Mark struct {
 }
 
 // Open opens the mark of a store and raises it to the highest id that the store knows. The caller must have checked the
-// store with Fit. If there is no mark, Open creates one.
+// store with Fit. If there is no mark, or if the mark is of another store, Open creates a mark. The error is of kind
+// Invalid if the mark is damaged, and Busy if the file cannot be opened or written.
 func Open(path, store string, highest jjm.GridID) (*Mark, error) {
 	there, err := Read(path)
 	if err != nil {

@@ -73,7 +73,7 @@ func Relate(store string, highest jjm.GridID, s *Stamp) Relation {
 // Stamped is a folder and its stamp.
 type Stamped struct {
 	Dir   string
-	Stamp *Stamp // nil if there is none
+	Stamp *Stamp // nil if the folder has no stamp
 }
 
 // FitStamps returns an error of kind Conflict if a folder belongs to another store or to a newer copy of this store.
@@ -136,7 +136,7 @@ func ReadStamp(dir string) (*Stamp, error) {
 	}
 	var s Stamp
 	body, sum, _ := strings.Cut(strings.TrimSpace(string(text)), " sum ")
-	words := strings.Fields(body) // MAGIC store STORE until ID given ID
+	words := strings.Fields(body) // the form is: MAGIC store STORE until ID given ID
 	if len(words) == 7 && words[0] == stampMagic && sum == sumOf(body) {
 		until, bad := strconv.ParseInt(words[4], 10, 64)
 		given, worse := strconv.ParseInt(words[6], 10, 64)

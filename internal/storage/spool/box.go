@@ -170,8 +170,8 @@ func openat(dir *os.File, name string, flags int) (*os.File, error) {
 		fd, err := unix.Openat2(int(dir.Fd()), name, &how)
 		switch {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN) && flags&unix.O_NONBLOCK == 0:
-			continue // interrupted, or a rename or mount raced with the look-up
-		case errors.Is(err, unix.ENOSYS): // kernels before Linux 5.6
+			continue // a signal, or a rename or mount during the look-up
+		case errors.Is(err, unix.ENOSYS): // the kernel is older than Linux 5.6
 			fd, err = unix.Openat(int(dir.Fd()), name, int(how.Flags), 0)
 		}
 		if err != nil {

@@ -36,7 +36,7 @@ func parseBox(s string) (uid int, plain, ok bool) {
 // In is the open folder of the boxes.
 type In struct{ dir *os.File }
 
-// Open opens the folder of the boxes in the spool at dir.
+// Open opens the folder of the boxes in the spool at dir. The error wraps fs.ErrNotExist if there is no spool.
 func Open(dir string) (*In, error) {
 	f, err := os.OpenFile(filepath.Join(dir, inName), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -55,12 +55,12 @@ func (in *In) Changed() (at time.Time, settled bool) { return changed(in.dir) }
 // a [*Rejected] if another account has taken the name.
 func (in *In) Box(uid int) (*Box, error) { return openBox(in.dir, boxName(uid), uid) }
 
-// Named opens a box of an account under another name than the plain name.
+// Named opens a box of an account under another name than the plain name. It returns the same errors as Box.
 func (in *In) Named(name string, uid int) (*Box, error) { return openBox(in.dir, name, uid) }
 
 // BoxesOf opens the boxes of an account: the box under its plain name, or the boxes under other names that the account
 // made because the plain name was taken. It searches the whole folder only if the account has no box under the plain
-// name.
+// name. If there are no boxes, it returns none and no error.
 func (in *In) BoxesOf(uid int) ([]*Box, error) {
 	b, err := in.Box(uid)
 	var bad *Rejected
@@ -204,10 +204,10 @@ type Found struct {
 	UID  int
 }
 
-// Survey reads the next names of the folder; names is their approximate number. It returns true when it reaches the
-// end; the next call then starts from the beginning. It calls found for each box and removes everything else. It calls
+// Survey reads the next names of the folder; names is their approximate number. done is set when it reaches the end;
+// the next call then starts from the beginning. It calls found for each box and removes everything else. It calls
 // failed for each name that it could not remove. A folder that is not empty cannot be removed; if it has the plain name
-// of another account, it is renamed.
+// of another account, it is renamed. The error means that the folder cannot be read.
 func (in *In) Survey(names int, found func(Found), failed func(name string, err error)) (done bool, err error) {
 	for range max(names/chunk, 1) {
 		all, err := in.dir.ReadDir(chunk)

@@ -9,7 +9,7 @@ import (
 // Waiting counts the entries that wait in a spool.
 type Waiting struct {
 	Entries int
-	More    bool      // there are more entries than were counted
+	More    bool      // whether there are more entries than were counted
 	Oldest  time.Time // time in the oldest entry's sequence, chosen by its account; zero without entries
 }
 

@@ -50,8 +50,8 @@ func TestFit_StopsAtMaxEntries(t *testing.T) {
 	}
 }
 
-// The space allocated for a file counts. A file with too much allocated space is not an entry, even if its length is
-// short.
+// Read also checks the space that is allocated for a file. A file with too much allocated space is rejected, even if
+// the file itself is short.
 func TestRead_RejectsAFileWithTooMuchAllocatedSpace(t *testing.T) {
 	dir := box(t)
 	put(t, dir, submitNote("k"), 1)
@@ -71,8 +71,8 @@ func TestRead_RejectsAFileWithTooMuchAllocatedSpace(t *testing.T) {
 	}
 }
 
-// Unfinished files are not entries. If they take too many bytes, they are listed for
-// removal.
+// List normally leaves unfinished files out. If the unfinished files of a box take too many bytes, List returns them
+// among the names to be removed.
 func TestList_ReportsUnfinishedFilesThatTakeTooManyBytes(t *testing.T) {
 	b := mine(t, box(t))
 	for i, size := range []int64{MaxBytes, 1} {

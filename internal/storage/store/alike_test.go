@@ -64,12 +64,12 @@ func TestSaveLocalsAfter_StoresWhatSaveLocalsStores(t *testing.T) {
 	}
 }
 
-// The comparison of two local jobs covers every field that may change. The test fails for a new field that is not
-// compared.
+// sameLife and keepsPlace together compare every field of two local jobs that may change. The test fails if a new field
+// is not compared.
 func TestSameLife_ComparesEveryField(t *testing.T) {
 	t.Parallel()
 	constant := map[string]bool{"ID": true, "Part": true, "Step": true, "Place": true, "Origin": true, "Waits": true}
-	apart := map[string]bool{"Pos": true, "BatchID": true} // see keepsPlace
+	apart := map[string]bool{"Pos": true, "BatchID": true} // keepsPlace compares these fields
 	a, b := sampleLocal(1, 0), sampleLocal(1, 1)
 	if !sameLife(&a, &b) {
 		t.Fatal("two new local jobs are not alike")

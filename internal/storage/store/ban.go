@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 )
 
@@ -34,7 +35,7 @@ func (tx *Tx) DropBan(b jjm.Ban) error {
 	for _, old := range all {
 		// Kind and name are the key of a ban. If an account has taken over the name of another account, its ban replaces the
 		// other account's ban.
-		if !old.Same(b) && (old.Kind != b.Kind || old.Name != b.Name) {
+		if !credential.SameBan(old, b) && (old.Kind != b.Kind || old.Name != b.Name) {
 			continue
 		}
 		_, err := tx.exec("DELETE FROM bans WHERE kind = ? AND name = ?", args{}.value(old.Kind).value(old.Name))

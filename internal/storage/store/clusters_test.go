@@ -65,9 +65,9 @@ func TestOrders_AreStoredReplacedAndDropped(t *testing.T) {
 		Until: 9}
 	user := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderUser, Name: "O'Brien; --", Reason: "y\n", By: "alice", Since: 7}
 	queue := jjm.Order{Verb: jjm.OrderDrain, Kind: jjm.OrderQueue, Name: "slurm/long", Reason: "x", By: "root", Since: 8}
-	// a person who pauses a grid job need not give a reason
+	// A person who pauses a grid job need not give a reason.
 	job := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderJob, Name: "17", By: "alice", Since: 9}
-	// one target may have several windows that begin at different times
+	// One target may have several windows that begin at different times.
 	soon := jjm.Order{Verb: jjm.OrderMaintenance, Kind: jjm.OrderCluster, Name: "slurm", Reason: "x", By: "root", Since: 8,
 		From: 20, Until: 30}
 	later := soon

@@ -197,7 +197,7 @@ func (a args) words(v []string) args {
 	if len(v) == 0 {
 		return a.value(nil)
 	}
-	b, _ := json.Marshal(v) // texts always marshal
+	b, _ := json.Marshal(v) // encoding a list of texts cannot fail
 	return a.value(string(b))
 }
 

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A dataset takes each file of a container's members once, in order, with its marks.
+// A dataset that reads a container takes each file of the container's datasets once, in order, together with the mark
+// of the file.
 func TestContainer_FilesAreReadOnceWithTheirMarks(t *testing.T) {
 	s := fresh(t)
 	var all, a DatasetID

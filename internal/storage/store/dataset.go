@@ -16,11 +16,11 @@ type DatasetID int64
 // Dataset is the row of a dataset.
 type Dataset struct {
 	ID        DatasetID
-	UID       int // of the owner
+	UID       int // the account of the owner
 	Name      string
 	Container string
 	Created   jjm.Time
-	Closed    jjm.Time // when the dataset was closed; 0 = more files may come
+	Closed    jjm.Time // when it was closed; 0 = more files may come
 	// Maker is the grid job whose outputs are in the dataset; 0 if people or catalogues list the dataset's files.
 	Maker jjm.GridID
 	// Files is the number of files, Events and Bytes the sums over the files.
@@ -252,7 +252,7 @@ func (s *Store) Files(ctx context.Context, id DatasetID, from int64, limit int,
 }
 
 func (s *Store) eachFile(ctx context.Context, query string, a args, fn func(n int64, f jjm.File) error) error {
-	var stop error // of fn
+	var stop error // the error of fn, returned unchanged
 	err := s.view(ctx, func(c *conn) error {
 		return c.query(ctx, query, a, func(r row) error {
 			f, err := scanFile(r)

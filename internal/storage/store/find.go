@@ -91,9 +91,9 @@ func (s *Store) FindUser(ctx context.Context, w Whose) ([]Trace, error) {
 }
 
 // FindHost returns the ended attempts that ran on a host, or on a host of that name in any domain. If from is not 0,
-// only attempts that ran at some time between from and until are returned; an attempt whose start is unknown counts
-// from the beginning. It reads mostFacts index entries for each host at most: the first ones that ended after from, or
-// else the last ones.
+// only attempts that ran at some time between from and until are returned; an attempt whose start is unknown is
+// taken to have begun before from. For each host, at most mostFacts attempts are read: the first ones that ended after
+// from, or the last ones if from is 0.
 func (s *Store) FindHost(ctx context.Context, host string, from, until jjm.Time, w Whose) (all []Trace, err error) {
 	hosts, err := s.hosts(ctx, host)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestFind_WhatRanOnAHostAtATime(t *testing.T) {
 			t.Errorf("host %s at %d: %q, want %q", c.host, c.at, got, c.want)
 		}
 	}
-	// a minute in which an attempt began or ended is enough
+	// An attempt is found if it ran at any time between from and until, even if only its begin or end is in this time.
 	for _, c := range []struct {
 		from, until jjm.Time
 		want        string

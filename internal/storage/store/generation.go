@@ -222,7 +222,7 @@ func scanEndings(text string) ([]jjm.Ending, error) {
 	}
 	var rows []struct {
 		jjm.Ending
-		Status, Kill    int64 // as SQLite has them
+		Status, Kill    int64 // the numbers that SQLite stores
 		Ended, Reopened int64
 	}
 	if err := json.Unmarshal([]byte(text), &rows); err != nil {
@@ -281,8 +281,8 @@ func (tx *Tx) NextAttempt(id jjm.LocalID) (int32, error) {
 	return int32(n), nil
 }
 
-// WasTaken reports whether a batch system took, or may have taken, an earlier attempt of the local job than id. The
-// bulks of the other attempts were refused.
+// WasTaken reports whether a batch system took, or may have taken, an attempt of the local job that came before id. An
+// attempt was certainly not taken if its bulk was refused.
 func (tx *Tx) WasTaken(id jjm.AttemptID) (bool, error) {
 	if tx.c == nil {
 		return false, tx.fail(errOver(), "find the earlier attempts of local job %s", id.LocalID)

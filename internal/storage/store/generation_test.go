@@ -133,7 +133,8 @@ func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 	}
 }
 
-// A grid job has three generations. Each generation has its own end, and the reports of earlier ends do not change.
+// The test reopens a grid job twice, so that it has three generations. Each generation has its own end, and the stored
+// ends of earlier generations do not change.
 func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g := over(t, s, 4)
@@ -184,7 +185,7 @@ func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	}
 }
 
-// The schema itself refuses changes that break the rules of a reopening.
+// The test runs SQL and calls that break the rules of a reopening. The schema itself must refuse them.
 func TestReopen_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, open, ready := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
@@ -295,7 +296,7 @@ func TestMoveLocal_OnlyWithoutALiveAttempt(t *testing.T) {
 		phase jjm.Phase
 		moves bool
 	}{
-		0: {jjm.New, "", false}, // has a live attempt
+		0: {jjm.New, "", false}, // this local job has a live attempt
 		1: {jjm.Submitting, jjm.RetryWait, false},
 		2: {jjm.New, "", true},
 		3: {jjm.Submitting, jjm.RetryWait, true},

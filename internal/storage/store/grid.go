@@ -177,8 +177,8 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	return tx.insertRecovery(g)
 }
 
-// FindKey returns the grid job of uid that holds a request key. The grid job may be archived. No grid job holds the
-// empty key.
+// FindKey returns the grid job of uid that holds a request key; found is false if no grid job does. The grid job may be
+// archived. No grid job holds the empty key.
 func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error) {
 	if key == "" {
 		return 0, false, nil
@@ -302,7 +302,7 @@ func gridRow(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err er
 type Filter struct {
 	// Statuses, if set, are the allowed statuses. All is then ignored.
 	Statuses []jjm.GridStatus
-	// Type and Owner (the user's name), if set, must match.
+	// Type must equal the job type, and Owner the user's name, unless they are "".
 	Type, Owner string
 	// All adds the final grid jobs.
 	All bool

@@ -264,7 +264,7 @@ func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, er
 // unchanged.
 func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	fn func(n int64, state jjm.FileState, why string, f jjm.File) error) error {
-	var stop error // of fn
+	var stop error // the error of fn, returned unchanged
 	err := s.view(ctx, func(c *conn) error {
 		return c.query(ctx, "SELECT "+fileColumns+`, a.state, a.why FROM input_files AS a JOIN files AS f ON f.n = a.file
 			AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
@@ -355,7 +355,7 @@ type FileStatus struct {
 // FileStatuses calls fn for the noticed files of a step's master dataset, in order. FileStatuses stops at an error of
 // fn and returns the error unchanged.
 func (s *Store) FileStatuses(ctx context.Context, id jjm.GridID, step int, fn func(FileStatus) error) error {
-	var stop error // of fn
+	var stop error // the error of fn, returned unchanged
 	err := s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT a.file, f.lfn, f.events, a.state, a.attempts, a.failures, a.why FROM input_files AS a JOIN files AS f ON f.n = a.file
 			AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)

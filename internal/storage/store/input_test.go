@@ -17,9 +17,9 @@ type model struct {
 	s     *Store
 	g     *jjm.GridJob
 	d     DatasetID
-	files int // files in the dataset
+	files int // the number of files in the dataset
 	state []jjm.FileState
-	owner []int // -1 = nobody
+	owner []int // the owner of each file; -1 = nobody
 	jobs  []jjm.LocalJob
 	next  int64
 	marks map[int]jjm.FileState
@@ -343,7 +343,7 @@ func TestInputs_AFileInPiecesIsFinishedWithTheLastOfThem(t *testing.T) {
 	}
 }
 
-// The rows about files stay when the grid job moves to the history, and another grid job may read the same files.
+// When a grid job moves to the history, its rows about files stay. Another grid job may then read the same files.
 func TestInputs_OutliveTheirGridJob(t *testing.T) {
 	s := fresh(t)
 	d := dataset(t, s, "raw", 2)

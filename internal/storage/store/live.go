@@ -57,7 +57,7 @@ func liveBulks(ctx context.Context, c *conn, live *Live) error {
 // reads one snapshot; fn should be quick, because the write-ahead log cannot be reused meanwhile. LiveLocals stops at
 // an error of fn and returns the error unchanged.
 func (s *Store) LiveLocals(ctx context.Context, fn func(jjm.LocalJob) error) error {
-	var stop error // of fn
+	var stop error // the error of fn, returned unchanged
 	call := func(l jjm.LocalJob) error {
 		stop = fn(l)
 		return stop

@@ -172,7 +172,7 @@ func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 	if tx.c == nil {
 		return errOver()
 	}
-	var id jjm.LocalID // expected
+	var id jjm.LocalID // the expected id
 	for i := range ls {
 		l := &ls[i]
 		if l.ID.Grid != id.Grid || i == 0 {
@@ -242,7 +242,7 @@ func sameLife(a, b *jjm.LocalJob) bool {
 		return false
 	}
 	if a.RetryArgs != nil || b.RetryArgs != nil || a.Holding != nil || b.Holding != nil {
-		return false // rare, and these fields are pointers
+		return false // these fields are pointers and rarely set
 	}
 	return a.State == b.State && a.Phase == b.Phase && a.Attempt == b.Attempt && a.Counters == b.Counters &&
 		a.NotBefore == b.NotBefore && a.Kill == b.Kill && a.Tag == b.Tag && a.Host == b.Host &&

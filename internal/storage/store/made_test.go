@@ -9,7 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// made stores a grid job that fills a dataset. The grid job reads the dataset from, or no dataset if from is 0.
+// made stores a grid job that fills a new dataset, and returns both ids. The grid job reads the dataset from, or no
+// dataset if from is 0.
 func made(t *testing.T, s *Store, from DatasetID, output string, merge *jjm.Merge) (jjm.GridID, DatasetID) {
 	t.Helper()
 	g := sampleGrid()

@@ -59,7 +59,7 @@ func TestGridChanges_OfACallback(t *testing.T) {
 	g.Spec.Notify, g.Spec.Callback = nil, &jjm.Callback{URL: "https://h/", States: []jjm.GridStatus{jjm.GridRunning}}
 	update(t, s, func(tx *Tx) error { return tx.InsertGrid(g) })
 	update(t, s, func(tx *Tx) error {
-		// Without this trigger, generation 2 can begin in a grid job without local jobs.
+		// The test removes this trigger, because it prevents generation 2 in a grid job without local jobs.
 		if _, err := tx.exec("DROP TRIGGER grid_jobs_generation", nil); err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ func TestGridChanges_OfACallback(t *testing.T) {
 	}
 }
 
-// An account with many notices does not take the places of other accounts. Among the notices of one account, notices
-// that were never tried come first.
+// DueNotices limits the notices of each account, so an account with many notices does not displace the notices of other
+// accounts. Among the notices of one account, notices that were never tried come first.
 func TestDueNotices_EachAccountHasItsShare(t *testing.T) {
 	s, g := told(t)
 	other := sampleGrid()
@@ -144,7 +144,7 @@ func TestUntold_CountsWhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// The query lists exactly the final statuses.
+// The SQL of GridChanges contains a list of statuses. This list must be exactly the list of final statuses.
 func TestGridChanges_KnowsTheFinalStatuses(t *testing.T) {
 	words := "("
 	for st := range jjm.GridStatus(jjm.NumGridStatuses) {

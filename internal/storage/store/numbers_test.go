@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// list returns the numbers below n that in accepts, in the form of a list in SQL.
+// list returns the numbers below n for which in returns true, as a list in SQL.
 func list(n int, in func(int) bool) string {
 	var words []string
 	for i := range n {

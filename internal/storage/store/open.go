@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	_ "embed" // for schema/1.sql
+	_ "embed" // go:embed needs this import
 	"errors"
 	"fmt"
 	"io/fs"
@@ -146,8 +146,8 @@ func touch(path string) (size int64, err error) {
 	return 0, unreachable(path, err)
 }
 
-// fileSize returns the size of a file. It returns an error if the path is not a regular file, or if the file is too
-// small for a database.
+// fileSize returns the size of a file. It returns an error if the path is not a regular file, or if the file is not
+// empty but too small for a database.
 func fileSize(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -15,7 +15,7 @@ func (tx *Tx) FilesBelow(id jjm.GridID, step int, folder string) (b Below, err e
 	if err != nil {
 		return b, tx.fail(err, "count files of grid job %d", id)
 	}
-	end := folder[:len(folder)-1] + "0" // the character after the slash
+	end := folder[:len(folder)-1] + "0" // "0" is the character after the slash
 	a := stepArgs(id, step).int(int64(master)).value(folder).value(end)
 	err = tx.c.query(tx.ctx, `SELECT coalesce(a.state, 0), count(*) FROM files AS f
 		LEFT JOIN input_files AS a ON a.grid = ? AND a.step = ? AND a.file = f.n

@@ -48,7 +48,7 @@ type entry struct {
 // delta is the change of a file's row: by how much its numbers of open and lost pieces grow.
 type delta struct {
 	open, lost int64
-	whole      bool // one piece is the whole file, so the file can no longer be cut
+	whole      bool // whether a piece is the whole file, which then cannot be cut
 }
 
 // start stores the collected entries (see flush), and begins to collect for another step.
@@ -229,7 +229,8 @@ func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 
 // GiveBack releases the pieces of files that failed or killed local jobs own, after [Tx.EndInputs]; the ledger keeps
 // the entries, marked as released. A file that was owned whole can be cut again. If a file was cut in pieces, only the
-// same piece can be owned again. A marked file cannot be cut or owned again. The error is of kind Conflict if a local
+// same piece can be owned again. A file with any other mark than ready cannot be cut or
+// owned again. The error is of kind Conflict if a local
 // job owns nothing; a local job that is neither failed nor killed is also an error.
 func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	now := jjm.At(tx.s.o.Now())
@@ -340,7 +341,7 @@ type Owned struct {
 // Cover calls fn for each entry of the ledger of files of a step, including released entries, in the order of file, run
 // and first unit. Cover stops at an error of fn and returns the error unchanged.
 func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owned) error) error {
-	var stop error // of fn
+	var stop error // the error of fn, returned unchanged
 	err := s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT c.local, c.file, coalesce(l.unit, h.unit), c.run, c.first, c.last, c.released FROM cover_input AS c
 			LEFT JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local

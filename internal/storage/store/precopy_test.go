@@ -92,7 +92,7 @@ func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
 	wayBack(t, path, told)
 }
 
-// wayBack checks that the old jjm refuses the updated store and opens the copy.
+// wayBack checks that the old version of jjm refuses the updated store and opens the copy.
 func wayBack(t *testing.T, updated, copied string) {
 	t.Helper()
 	_, err := Open(updated, Options{})

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The producers of a file are the local jobs that own a piece of it, each listed once, live or archived. A local job
-// that gave the file back is not a producer.
+// Producers returns the local jobs that own a piece of a file, live or archived, each once. A local job that gave the
+// file back is not a producer.
 func TestProducers_AreThoseWhoOwnTheFileNow(t *testing.T) {
 	s := fresh(t)
 	g := reader(t, s, dataset(t, s, "raw", 3))

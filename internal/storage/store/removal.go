@@ -12,7 +12,7 @@ import (
 // except gatekeepers, and the removal can no longer be stopped.
 type Removal struct {
 	Grid  jjm.GridID
-	Owner jjm.Owner // of the grid job
+	Owner jjm.Owner // the owner of the grid job
 	Actor string
 	Time  jjm.Time
 	// Done is the time when the removal was complete, 0 if some rows are left.

@@ -35,8 +35,8 @@ func removeRows(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 	return calls
 }
 
-// readAndMade stores an archived grid job that has rows in every table: it read files, retracted an output and merged
-// its outputs.
+// readAndMade stores an archived grid job that has rows in every table, because it read files, retracted an output and
+// merged its outputs.
 func readAndMade(t *testing.T, s *Store) *jjm.GridJob {
 	t.Helper()
 	g := reader(t, s, dataset(t, s, "raw", 3))
@@ -107,13 +107,13 @@ func about(t *testing.T, s *Store, id jjm.GridID) map[string]int64 {
 	return rows
 }
 
-// A removal deletes every row about the grid job, in chunks, and no row of another grid job. A new table must be listed
-// in this test if its rows are kept.
+// A removal deletes every row about the grid job, in chunks, and no row of another grid job. If the rows of a new table
+// are kept, the table must be added to the list kept of this test.
 func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g, other := readAndMade(t, s), readAndMade(t, s)
 	kept := []string{"removals", "journal", "endings", "reopenings", "recoveries", "handles"}
-	live := []string{"local_jobs", "attempts", "cover"} // of grid jobs that are not archived
+	live := []string{"local_jobs", "attempts", "cover"} // only grid jobs that are not archived have rows here
 	for table, rows := range about(t, s, g.ID) {
 		if rows == 0 && !slices.Contains(kept, table) && !slices.Contains(live, table) {
 			t.Errorf("table %s has no row, so this test does not see it", table)
@@ -156,7 +156,8 @@ func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
 	if all, err := s.Grids(ctx, Filter{All: true}); err != nil || len(all) != 1 {
 		t.Errorf("%d are listed, %v", len(all), err)
 	}
-	// New rows of evidence get higher ids than the removed rows, because accounting depends on the order of these ids.
+	// New rows of evidence get higher ids than the removed rows. Accounting reads the rows in the order of these ids, so
+	// an id must not be used again.
 	orderRemoval(t, s, other.ID)
 	removeRows(t, s, other.ID, 100)
 	if last, err := s.LastEnded(ctx); err != nil || last != ended {
@@ -193,7 +194,7 @@ func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
 	}
 }
 
-// The schema itself refuses changes that break the rules of a removal.
+// The test runs SQL that breaks the rules of a removal. The schema itself must refuse it.
 func TestRemoval_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, requested, doomed := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
@@ -237,7 +238,7 @@ func TestRemoval_SchemaRefuses(t *testing.T) {
 	wantKind(t, err, jjm.Invalid)
 }
 
-// The error names the dependency that prevents the removal of a grid job.
+// Hindrance returns an error that names the dependency that prevents the removal of a grid job.
 func TestRemoval_Hindrances(t *testing.T) {
 	s := fresh(t)
 	hindrance := func(id jjm.GridID, force bool) (why string) {

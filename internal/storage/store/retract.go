@@ -23,8 +23,8 @@ func (tx *Tx) Retract(id jjm.LocalID, actor, reason string) (fresh bool, err err
 	return n > 0, nil
 }
 
-// RetractInputs changes the files of a retracted local job as if the local job had failed. [Tx.GiveBack] then releases
-// the files.
+// RetractInputs changes the rows of the input files of a retracted local job as if the local job had failed. The caller
+// then releases the files with [Tx.GiveBack].
 func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
 	files, err := tx.ownedBy(l.ID)
 	if err != nil {

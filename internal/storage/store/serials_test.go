@@ -27,7 +27,7 @@ func numbered(tb testing.TB, s *Store, first, most int64) *jjm.GridJob {
 	return g
 }
 
-// insertNext inserts n local jobs of a step. The number of the first one is from.
+// insertNext inserts n local jobs of a step and returns them. Their numbers begin with from.
 func insertNext(tx *Tx, g *jjm.GridJob, from, n int, step int32) ([]jjm.LocalJob, error) {
 	ls := make([]jjm.LocalJob, n)
 	for i := range ls {
@@ -37,7 +37,7 @@ func insertNext(tx *Tx, g *jjm.GridJob, from, n int, step int32) ([]jjm.LocalJob
 	return ls, tx.InsertLocals(ls)
 }
 
-// serialsOf returns the serials of all local jobs of a grid job, by step, as Locals returns them.
+// serialsOf returns the serials of all local jobs of a grid job, in the order of the local jobs, by step.
 func serialsOf(t interface{ Fatal(...any) }, s *Store, id jjm.GridID) (all [2][][]int64) {
 	ls, err := s.Locals(context.Background(), id, 0, -1)
 	if err != nil {

@@ -16,7 +16,9 @@
 // Policy, and the copy of the state in memory, belong to the packages above. The process must make sure that only one
 // daemon has a store open: two daemons would each be consistent and disagree in memory.
 //
-// Comments here name the kinds of errors (jjm.Kind): "of kind Gone" means that the kind is jjm.Gone.
+// Comments here name the kinds of errors (jjm.Kind): "of kind Gone" means that the kind is jjm.Gone. Every method may
+// also return an error of the database, which the comments do not repeat. Such an error is of kind Busy if a later call
+// may succeed (the disk is full, another process holds the store, ctx has ended), and usually of kind Internal if not.
 package store
 
 import (
@@ -61,7 +63,7 @@ func (o Options) writeMode() mode {
 type Store struct {
 	path  string
 	o     Options
-	steps []string // of the schema
+	steps []string // the steps of the schema
 	nonce string
 
 	// turn holds a token while no goroutine writes. The goroutine that takes the token owns writer, which
@@ -124,7 +126,7 @@ type Tx struct {
 	s   *Store
 	c   *conn
 	ctx context.Context
-	err error // the first failure
+	err error // the first failure of a method
 }
 
 // Update runs fn in one write transaction. Transactions wait for their turn; the error is of kind Busy if ctx ends

@@ -80,7 +80,7 @@ func TestTx_EndsWithUpdate(t *testing.T) {
 func TestUpdate_ContextEndsTheWaitAndTheWork(t *testing.T) {
 	s := fresh(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	update(t, s, func(*Tx) error { // has the turn to write
+	update(t, s, func(*Tx) error { // this transaction has the turn to write
 		go cancel()
 		err := s.Update(ctx, func(*Tx) error { t.Error("two writers"); return nil })
 		wantKind(t, err, jjm.Busy)

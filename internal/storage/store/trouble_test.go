@@ -17,8 +17,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// childEnv is the environment variable that names the work of the test binary as a child process. childPath is the
-// variable with the path of the store.
+// If the environment variable childEnv is set, the test binary is a child process that does the work which the variable
+// names ("pairs" or "archive"). The variable childPath is the path of the store.
 const (
 	childEnv  = "JJM_STORE_TEST_CHILD"
 	childPath = "JJM_STORE_TEST_PATH"
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// writePairs commits grid jobs without end, one per transaction, each with two local jobs, two journal entries and a
-// count. It prints a line after each commit.
+// writePairs commits new grid jobs until it is killed, one in each transaction, each with two local jobs, two journal
+// entries and a count. It prints a line after each commit.
 func writePairs(s *Store) error {
 	for {
 		err := s.Update(context.Background(), func(tx *Tx) error {

@@ -54,8 +54,8 @@ func TestGrant_PermitsTheseAccountsAndNobodyElse(t *testing.T) {
 	}
 	give(dir, Read|Search, 70001)
 	give(path, Read, 70001, 70003)
-	give(path, Read, 70001) // a second time
-	give(path, 0, 70003)    // removes the permission
+	give(path, Read, 70001) // granting a permission again is no error
+	give(path, 0, 70003)    // removes the permission of 70003
 	give(dir, Search, 70004)
 	for uid, want := range map[int]bool{70001: true, 70002: false, 70003: false, 70004: false} {
 		if got := readable(t, path, uid); got != want {
@@ -84,7 +84,7 @@ func TestGrant_FailsIfTheFileSystemHasNoLists(t *testing.T) {
 	}
 }
 
-// The list must equal the list that setfacl -m u:1000:r makes for a file of mode 0640 (getfattr -e hex).
+// For a file of mode 0640, Grant writes the same access list as "setfacl -m u:1000:r" (recorded with getfattr -e hex).
 func TestGrant_WritesWhatSetfaclWrites(t *testing.T) {
 	want := []byte("\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xe8\x03\x00\x00" +
 		"\x04\x00\x04\x00\xff\xff\xff\xff" + "\x10\x00\x04\x00\xff\xff\xff\xff" + "\x20\x00\x00\x00\xff\xff\xff\xff")
@@ -105,7 +105,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Allows agrees with the kernel for any access list.
+// For any access list, Allows returns whether the kernel lets the account open the file.
 func TestAllows_AgreesWithTheKernel(t *testing.T) {
 	needs.Root(t, "to look as others do")
 	dir := needs.PublicDir(t)
@@ -156,7 +156,7 @@ func TestAllows_AgreesWithTheKernel(t *testing.T) {
 	})
 }
 
-// testingT is the part that a test and a rapid property have in common.
+// testingT is the part of the methods that *testing.T and *rapid.T have in common.
 type testingT interface {
 	Helper()
 	Fatal(args ...any)

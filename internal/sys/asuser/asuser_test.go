@@ -50,7 +50,7 @@ func pool(t *testing.T, limits Limits) *Pool {
 	return p
 }
 
-// somebody returns an account by its name. The test uses names that every system has.
+// somebody returns an account by its name, which must be a name that every system has.
 func somebody(t *testing.T, name string) jjm.Owner {
 	t.Helper()
 	u, err := user.Lookup(name)
@@ -235,7 +235,7 @@ func TestArea_WorksThroughTheHelper(t *testing.T) {
 		}
 		return nil
 	})
-	// an application left a folder in which not even the account may write
+	// An application left a folder in which not even the account may write.
 	attempt := jjm.AttemptID{LocalID: jjm.LocalID{Grid: 17}}
 	readOnly := filepath.Join(dir, "daemon", sandbox.AttemptDir(attempt), "work", "sub")
 	must(t, os.MkdirAll(filepath.Join(readOnly, "deep"), 0o700))
@@ -252,7 +252,8 @@ func TestArea_WorksThroughTheHelper(t *testing.T) {
 	}
 }
 
-// If the account puts links and special files into its area, root opens nothing through these files.
+// The account can put links and special files into its area. Root then opens only regular files inside the area, and
+// changes nothing outside it.
 func TestFiles_NamesDoNotLeaveTheArea(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))
@@ -345,7 +346,7 @@ func TestOpen_ReadsTheWholeFileOrFails(t *testing.T) {
 	f, err = u.Open(filepath.Join(dir, "big"))
 	must(t, err)
 	defer f.Close()
-	must(t, syscall.Kill(u.pid(), syscall.SIGKILL)) // as its account can
+	must(t, syscall.Kill(u.pid(), syscall.SIGKILL)) // the account itself may kill its helper
 	if got, err := io.ReadAll(f); err == nil {
 		t.Errorf("a content that broke off after %d bytes passed as a whole", len(got))
 	} else if jjm.KindOf(err) != jjm.Busy {
@@ -366,7 +367,7 @@ func TestRun_TheSitesHomeOutranksTheAccounts(t *testing.T) {
 	}
 }
 
-// hoard waits until it has a cap of its memory and then allocates 256 MiB.
+// hoard is a shell script that waits until its memory is capped, and then allocates 256 MiB.
 const hoard = `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=256M count=1 if=/dev/zero of=/dev/null`
 
 func TestRun_CapsOutputAndMemory(t *testing.T) {

@@ -22,11 +22,11 @@ import (
 	"jjm/sandbox"
 )
 
-// quick are short limits, with which a hanging helper is detected soon.
+// quick are limits that are so short that a hanging helper is detected soon.
 var quick = Limits{Silence: await.Provoked(time.Second), Act: await.Provoked(2 * time.Second),
 	Aside: await.Provoked(300 * time.Millisecond)}
 
-// until waits until ok returns true.
+// until waits until ok returns true. what describes the awaited condition in the message of a failure.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)
@@ -175,7 +175,7 @@ func lie(word string) {
 	}
 }
 
-// unasked opens files of kinds that the daemon never asks for.
+// unasked opens files of kinds that the daemon never requests from a helper.
 func unasked() []*os.File {
 	var all []*os.File
 	for _, what := range []string{"pipe", "device", "memory"} {
@@ -186,8 +186,8 @@ func unasked() []*os.File {
 	return all
 }
 
-// lure opens a file that would block every process that reads or writes the file. For some kinds the path follows:
-// "name:/x".
+// lure opens a file that the daemon must not accept from a helper. what is the kind of the file. For the kinds at, read
+// and name, the path follows: "name:/x".
 func lure(what string) *os.File {
 	what, path, _ := strings.Cut(what, ":")
 	open := func(flag int) *os.File {
@@ -292,8 +292,9 @@ func pass(t *testing.T, f *Files, flag int) error {
 	}
 }
 
-// The account can pass its own file, a descriptor of O_PATH, a folder, another account's file, and a file opened with
-// other flags than the daemon requested.
+// Instead of the requested file, a manipulated helper may pass any descriptor: O_PATH, a folder, another account's
+// file, or a file opened with other flags. The daemon accepts a descriptor only if it is of the requested kind, has the
+// requested flags, and is of the account's own file.
 func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to give a file to another account")
@@ -332,8 +333,9 @@ func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// The file is on a file system of the account that answers neither FSTAT nor FLUSH: fstat(2) and close(2) of the file
-// block, close(2) forever.
+// The helper passes a file on a file system of the account that answers neither FSTAT nor FLUSH, so that fstat(2) and
+// close(2) of the file block, close(2) forever. The daemon returns an error, and neither its own threads nor other
+// accounts are blocked.
 func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")
@@ -371,7 +373,7 @@ func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	until(t, "the guards end", func() bool { return u.unended.Load() == 0 })
 }
 
-// threads counts the threads of this process that wait in a function of the kernel.
+// threads counts the threads of this process that wait in the kernel function in.
 func threads(t *testing.T, in string) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/task/*/wchan")

@@ -19,7 +19,7 @@ func TestCount_CountsUpToItsLimits(t *testing.T) {
 			}
 		}
 	}
-	if err := os.Truncate(filepath.Join(dir, "c/0"), 1<<40); err != nil { // a hole
+	if err := os.Truncate(filepath.Join(dir, "c/0"), 1<<40); err != nil { // one long hole, which takes no space
 		t.Fatal(err)
 	}
 	if err := os.Symlink("/", filepath.Join(dir, "out")); err != nil {

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// TestMain makes the test program the child, too.
+// TestMain lets the test program also run as the child process that fetches a file.
 func TestMain(m *testing.M) {
 	if IsChild(os.Args) {
 		os.Exit(Main(os.Stdin, os.Stdout))

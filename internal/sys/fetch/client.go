@@ -95,8 +95,8 @@ func origin(u *url.URL) string {
 // request.
 func address(u *url.URL) string { return origin(u) + u.EscapedPath() }
 
-// repeatNow reports whether to repeat a request immediately, which is the case only if no answer came. An answer with
-// an error ends the try, and is reported before the next try.
+// repeatNow reports whether the client sends a request again within the same try. It does so only if no answer came and
+// the error is not final. Its error is that of ctx if ctx has ended, else nil.
 func repeatNow(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()

@@ -35,7 +35,8 @@ func TestTries_CountThoseInVain(t *testing.T) {
 	}
 }
 
-// The account of the child can make the child report anything.
+// The account of the child process controls what the child reports. Therefore bounded limits the numbers and texts of a
+// report.
 func TestReport_IsBounded(t *testing.T) {
 	r := Report{Bytes: -5, Total: -1, Trouble: "a\x1b[31m\n" + string(make([]byte, 10_000)),
 		Wait: jjm.Duration(-1)}.bounded()

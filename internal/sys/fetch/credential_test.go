@@ -31,8 +31,8 @@ func TestAuthorization_OfATokenOrAUser(t *testing.T) {
 	}
 }
 
-// FuzzAuthorization: a header is one line that starts with a scheme and has only allowed characters. An error contains
-// no text of the file.
+// FuzzAuthorization checks that an accepted header is one line that starts with a scheme and has only allowed
+// characters, and that an error contains no text of the file.
 func FuzzAuthorization(f *testing.F) {
 	for _, file := range []string{"token", "me:secret", "a\nb", "", "\xff", "Bearer x"} {
 		f.Add(file)

@@ -20,12 +20,13 @@ import (
 	"pgregory.net/rapid"
 
 	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
-// loopback allows the servers of tests.
+// loopback allows fetching from the servers of the tests, which are on this host.
 var loopback = []string{"127.0.0.1/32"}
 
-// failer is a test, or one run of package rapid.
+// failer has the methods that *testing.T and *rapid.T have in common.
 type failer interface {
 	Helper()
 	Fatal(...any)
@@ -38,10 +39,10 @@ func orderOf(t testing.TB, url string) Order {
 	return o
 }
 
-// quick is a pace with short waits.
-var quick = pace{10 * time.Second, 5 * time.Millisecond}
+// quick is a pace that repeats soon. Its window is a guard against hangs only.
+var quick = pace{await.Guard(4 * time.Minute), 5 * time.Millisecond}
 
-// try carries out an order once.
+// try carries out an order once, in this process, and returns its report.
 func try(o Order) Report {
 	g := &getter{Order: o, pace: quick}
 	return g.get(context.Background())
@@ -102,7 +103,7 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(text))
 }
 
-// cutting breaks off an answer.
+// cutting is a ResponseWriter that breaks off the answer after a number of bytes.
 type cutting struct {
 	http.ResponseWriter
 	left int
@@ -188,7 +189,8 @@ func TestGet_AFileThatChangedBeginsAnew(t *testing.T) {
 	}
 }
 
-// A server may answer anything to a request for the rest of a file.
+// A server may send a wrong answer when the child requests the rest of a file. The fetched file is nevertheless one
+// complete version of the file and never a mixture.
 func TestGet_NeverAMixture(t *testing.T) {
 	type lie struct {
 		name string
@@ -235,7 +237,7 @@ func TestGet_NeverAMixture(t *testing.T) {
 			t.Errorf("%s: %+v: %.20q", l.name, r, content(t, o))
 		}
 	}
-	// A redirect leads to the same path on another server.
+	// The request is redirected to the same path on another server.
 	other := &file{text: all, tag: `"1"`}
 	target := served(t, other.ServeHTTP)
 	one := &file{text: letters(1000, "x"), tag: `"1"`, cut: 400}
@@ -252,7 +254,7 @@ func TestGet_NeverAMixture(t *testing.T) {
 	if r := try(o); !r.Done || content(t, o) != all {
 		t.Errorf("after a redirect: %+v: %.20q", r, content(t, o))
 	}
-	// Wrong ranges are found by the checksum, and the file is fetched once more.
+	// If the server sends a wrong range, the checksum differs, and the whole file is fetched again.
 	o = orderOf(t, served(t, part("bytes 400-999/1000", `"1"`, all[400:])))
 	o.SHA256 = sumOf(all)
 	p, _, _, err := openPartial(o.Root, o.File)
@@ -270,8 +272,8 @@ func TestGet_NeverAMixture(t *testing.T) {
 	}
 }
 
-// TestGet_IsOneStateOfTheFile changes the file at any time and breaks off answers anywhere, as servers that follow RFC
-// 9110 may do.
+// The server changes the file at any time and breaks off answers anywhere, as servers that follow RFC 9110 may do. A
+// fetched file must be exactly one state of the file.
 func TestGet_IsOneStateOfTheFile(t *testing.T) {
 	dir := t.TempDir()
 	var f atomic.Pointer[file]

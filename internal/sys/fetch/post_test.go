@@ -95,8 +95,8 @@ func TestSend_RedirectsAreCheckedAndKeepTheEvent(t *testing.T) {
 	}
 }
 
-// Send leaves a server that hangs when the time of the order is over. It does not read an answer beyond the
-// headers.
+// Send waits for a server that hangs only until the time of the order is over. Send reads only the headers of an
+// answer, so an endless body does not matter.
 func TestSend_AServerThatHangsIsLeft(t *testing.T) {
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })

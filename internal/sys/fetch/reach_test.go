@@ -79,7 +79,7 @@ func TestGet_ACredentialGoesNowhereElse(t *testing.T) {
 	}
 	const bearerOf = "Bearer token"
 	for name, c := range map[string]struct {
-		to   func(self, other, plain string) (first, second string) // the redirects of the first server and of the other
+		to   func(self, other, plain string) (first, second string) // the redirects of both servers
 		want map[string]string
 	}{
 		"no redirect": {func(_, _, _ string) (string, string) { return "", "" }, map[string]string{"self": bearerOf}},
@@ -149,7 +149,8 @@ func TestGet_CertificatesAreVerified(t *testing.T) {
 	}
 }
 
-// A name may resolve to a public address for the first connection, and to a private address for the next.
+// A name server may return a public address for the first connection, and a private address for the next connection.
+// The address is therefore checked for each connection, and the private address is not contacted.
 func TestGet_ANameMayLeadElsewhereTheNextTime(t *testing.T) {
 	l, inside := twoListeners(t)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
@@ -182,7 +183,7 @@ func TestGet_ANameMayLeadElsewhereTheNextTime(t *testing.T) {
 	}
 }
 
-// twoListeners listens at the same port of two addresses of this host.
+// twoListeners returns listeners at the same port of two addresses of this host.
 func twoListeners(t *testing.T) (one, two net.Listener) {
 	var err error
 	for range 20 {
@@ -219,7 +220,7 @@ func nameServer(t *testing.T, address func() [4]byte) *net.Resolver {
 			}
 			end += 5
 			answer := append([]byte{buf[0], buf[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, buf[12:end]...)
-			if buf[end-3] == 1 { // type A
+			if buf[end-3] == 1 { // the query is for an IPv4 address (type A)
 				ip := address()
 				answer[7] = 1
 				answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ip[0], ip[1], ip[2], ip[3])

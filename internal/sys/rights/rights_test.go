@@ -18,10 +18,10 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// mallory tries to read files of others.
+// mallory is the account that tries to read files of other accounts.
 var mallory = Who{UID: 70002, GIDs: []int{70002, 70020}}
 
-// house makes a folder with files of hers and of others.
+// house makes a folder with files of mallory and of other accounts, and returns its path.
 func house(t *testing.T) string {
 	t.Helper()
 	needs.Root(t, "to make files of several accounts")
@@ -107,7 +107,7 @@ func TestOpen_OpensOnlyWhatTheAccountCanRead(t *testing.T) {
 	}
 }
 
-// Mallory exchanges files and folders while they are opened. The opened file must never be a file that she cannot read.
+// Mallory exchanges files and folders while Open opens them. The opened file must never be a file that she cannot read.
 func TestOpen_IsSafeWhileFilesAreExchanged(t *testing.T) {
 	dir := house(t)
 	must(t, os.Symlink("../secret", filepath.Join(dir, "hers/evildir")))
@@ -167,7 +167,8 @@ func TestRegular_OpensOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// A file system of mallory, which never answers, is on the path.
+// On the path lies a file system of mallory that never answers. Open must not enter this file system, because it would
+// hang.
 func TestOpen_DoesNotEnterAFileSystemOfAnAccount(t *testing.T) {
 	dir := house(t)
 	theirs := needs.MountFUSE(t, filepath.Join(dir, "hers/dir"), mallory.UID)

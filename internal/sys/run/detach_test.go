@@ -41,7 +41,8 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// withAndWithoutPidfd runs test with pidfds, and without as on a kernel before 5.3.
+// withAndWithoutPidfd runs test twice: with a pidfd of the process, and without one, as on a kernel before 5.3. test
+// must call old on each new process.
 func withAndWithoutPidfd(t *testing.T, test func(t *testing.T, old func(p *Process))) {
 	t.Run("pidfd", func(t *testing.T) { test(t, func(*Process) {}) })
 	t.Run("old kernel", func(t *testing.T) {

@@ -135,9 +135,9 @@ func TestRun_StopsTheGroupAtTheDeadline(t *testing.T) {
 			t.Parallel()
 			c := sh(tt.script)
 			c.Deadline = await.Provoked(200 * time.Millisecond)
-			out, err := run.Run(t.Context(), c) // Run returns, or hangs as long as its command does
+			out, err := run.Run(t.Context(), c) // Run must return before the command ends by itself
 			for ; !strings.Contains(fmt.Sprint(err), "trouble") && c.Deadline < await.Guard(time.Minute); c.Deadline *= 2 {
-				out, err = run.Run(t.Context(), c) // the machine was too slow for the script
+				out, err = run.Run(t.Context(), c) // the machine was too slow: the script did not print yet
 			}
 			if jjm.KindOf(err) != jjm.Ambiguous || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error %v", err)
@@ -183,7 +183,8 @@ func TestRun_IsNotHungByAGrandchildWithThePipe(t *testing.T) {
 	}
 }
 
-// Each command prints without end, and one of them ignores SIGTERM.
+// With EndAtMax, Run ends a command whose output reaches MaxOutput. The commands print without end, and one of them
+// ignores SIGTERM.
 func TestRun_EndsAnEndlessOutputAtItsCap(t *testing.T) {
 	for name, script := range map[string]string{
 		"on stdout":        "while :; do echo 0123456789; done",
@@ -205,7 +206,7 @@ func TestRun_EndsAnEndlessOutputAtItsCap(t *testing.T) {
 	}
 }
 
-// hoard waits until it has a cap of its memory and then allocates 256 MiB.
+// hoard is a shell script that waits until its memory is capped, and then allocates 256 MiB.
 const hoard = `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=256M count=1 if=/dev/zero of=/dev/null`
 
 func TestRun_CapsTheMemory(t *testing.T) {

@@ -125,7 +125,7 @@ func TestOpen_RefusesLinksOutOfTheFolderAndOtherFiles(t *testing.T) {
 	}
 }
 
-// A file that is replaced by another after the check is not read.
+// If a file is replaced after Open has checked the folder, Write returns an error and does not read the new file.
 func TestWrite_RefusesAFileThatWasChanged(t *testing.T) {
 	for name, spoil := range map[string]func(file string) error{
 		"longer": func(f string) error { return os.WriteFile(f, []byte("much longer than before"), 0o600) },

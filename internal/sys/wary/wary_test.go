@@ -23,7 +23,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// If one of these functions called the file system, which is frozen, the test would hang.
+// The functions of this package must not call a file system that an account mounted. Here this file system is frozen,
+// so the test would hang if a function called it.
 func TestLooks_DoNotCallTheFileSystem(t *testing.T) {
 	dir := needs.PublicDir(t)
 	must(t, os.Mkdir(filepath.Join(dir, "theirs"), 0o755))
@@ -122,7 +123,8 @@ func TestOpen_OpensRegularFilesAndFoldersOnly(t *testing.T) {
 	}
 }
 
-// A lease (fcntl(2)) makes an open wait, unless it is opened without blocking.
+// A process that holds a lease on a file (fcntl(2)) can make others wait that open the file. Open does not wait, but
+// returns EWOULDBLOCK.
 func TestOpen_DoesNotWaitForALease(t *testing.T) {
 	dir := needs.PublicDir(t)
 	path := filepath.Join(dir, "f")

@@ -10,10 +10,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ShareListings makes an adapter that shares its listings among checks that run at the same time. Without sharing, a
+// ShareListings returns an adapter that shares listings among checks that run at the same time. Without sharing, a
 // dozen checks that list continuously would leave the batch system no CPU for the jobs that the checks wait for. A
 // caller gets the next listing that has not started yet. This listing starts at least a second after the end of the
-// previous listing. Calls for another owner, or with a context that has ended, get a listing of their own.
+// previous listing. Calls for another owner, or with a context that has ended, get a separate listing.
 func ShareListings(a Shareable, owner jjm.Owner) adapters.Adapter {
 	return &sharedListings{Shareable: a, owner: owner, since: time.Now().Add(-time.Minute), every: time.Second}
 }

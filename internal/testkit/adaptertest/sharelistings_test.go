@@ -12,7 +12,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// counted is an adapter that numbers its listings in At, and lists these reports.
+// counted is an adapter that numbers its listings: At of a listing is its number in seconds. Each listing has the same
+// reports.
 type counted struct {
 	Shareable
 	begun   atomic.Int64
@@ -22,7 +23,7 @@ type counted struct {
 func (c *counted) List(context.Context, jjm.Owner, time.Time) (adapters.Listing, error) {
 	number := c.begun.Add(1)
 	for range 100 {
-		runtime.Gosched() // other callers ask meanwhile
+		runtime.Gosched() // lets other callers request a listing meanwhile
 	}
 	return adapters.Listing{At: time.Unix(number, 0), Reports: c.reports}, nil
 }

@@ -118,7 +118,7 @@ type simJob struct {
 	exit     uint8
 	signal   uint8
 	restarts uint8
-	gone     bool // the batch system has forgotten the job, see Vanish
+	gone     bool // the batch system has forgotten the job (see Vanish)
 	started  jjm.Time
 	ended    jjm.Time
 	due      jjm.Time // the future end of the run, while the job runs
@@ -155,7 +155,7 @@ type Sim struct {
 	rand            *rand.Rand
 	bulks           []*simBulk
 	tags            map[jjm.Tag][]*simBulk
-	queue           []simKey // in order of release
+	queue           []simKey // waiting jobs, in the order of their release
 	ends            endHeap
 	runs            map[simKey]*simRun
 	reasons         map[simKey]string

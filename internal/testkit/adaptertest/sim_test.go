@@ -193,7 +193,7 @@ func TestSim_AContextThatEndedStopsTheCall(t *testing.T) {
 func TestSim_TroubleInTheBatchSystem(t *testing.T) {
 	c := newClock()
 	s := NewSim(SimConfig{Now: c.Now, Life: time.Hour, Slots: 4})
-	r := submitted(t, s, "a", 6) // 0 to 3 run
+	r := submitted(t, s, "a", 6) // jobs 0 to 3 run, jobs 4 and 5 wait
 	ref := func(i int32) adapters.Ref { return adapters.Ref{Tag: "a", ID: r.ID, Index: i} }
 	s.Step()
 	s.HoldInBatch("JobHeld", ref(5))

@@ -16,11 +16,12 @@ import (
 
 // Wrapper imitates jjm-wrapper for the jobs of a Sim. Its methods are not called concurrently.
 type Wrapper interface {
-	// Start claims the attempt of a job that starts, and returns the attempt's id. won is false if another wrapper has the
-	// claim; the application then does not run.
+	// Start claims the attempt of a job that starts. It returns the attempt's id, and whether this wrapper won the claim.
+	// If won is false, another wrapper has the claim, and the application does not run. An error means that the attempt
+	// cannot run.
 	Start(job SimJob, at jjm.Time) (id jjm.AttemptID, won bool, err error)
-	// End reports the end of a run for which Start won. job.Attempt is the id that Start
-	// returned.
+	// End reports the end of a run for which Start returned won. job.Attempt is the id that Start returned. An error is
+	// shown by Sim.Troubles.
 	End(job SimJob, play Play, started, ended jjm.Time) error
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// spy is a test that records its end instead of ending.
+// spy is a testing.TB that stores the message of Fatalf instead of ending the test.
 type spy struct {
 	testing.TB
 	said string

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The ends were recorded on OpenPBS 23.06.06 (exit_statuses, mem_enforced, unauth_user).
+// Jobs end with the states, substates and exit codes that were recorded on OpenPBS 23.06.06 (recordings exit_statuses,
+// mem_enforced and unauth_user).
 func TestEnds_AreThoseOfTheTable(t *testing.T) {
 	tests := []struct{ name, qsub, script, then, want string }{
 		{"ok", "", "exit 0", "", "F 92 0"},
@@ -45,7 +46,7 @@ func TestEnds_AreThoseOfTheTable(t *testing.T) {
 	}
 }
 
-// The expected exit codes and messages were recorded in history_timeline.
+// A server without job history answers with the exit codes and messages that were recorded in history_timeline.
 func TestHistory_Off(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_HISTORY": "off"})
@@ -66,8 +67,9 @@ func TestHistory_Off(t *testing.T) {
 	}
 }
 
-// Holds of members, and the effect of a deletion on ended members, follow OpenPBS's source (req_holdjob.c,
-// req_delete.c, stat_job.c). The comment of a member without a record is as recorded (deleted_waiting_subjob).
+// Members of an array cannot be held, and a deletion removes the records of ended members, as in OpenPBS's source
+// (req_holdjob.c, req_delete.c, stat_job.c). A member without a record shows the comment that was recorded in
+// deleted_waiting_subjob.
 func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)
@@ -98,7 +100,8 @@ func TestOutput_ThatCannotBeDeliveredKeepsTheJobInStateE(t *testing.T) {
 	}
 }
 
-// The exit codes, messages and states are those of the recordings qhold_ok, qhold_running and qdel_finished_x.
+// qhold, qrls and qdel answer with the exit codes, messages and states of the recordings qhold_ok, qhold_running and
+// qdel_finished_x.
 func TestControl_AnswersAsRecorded(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)
@@ -127,12 +130,12 @@ func TestControl_AnswersAsRecorded(t *testing.T) {
 	if got := attribute(text, "substate") + " " + attribute(text, "Exit_status"); got != "91 271" {
 		t.Errorf("the running job that was deleted has %s, recorded 91 271", got)
 	}
-	out := b.sh("jjmuser", "qstat -x -f -F json 1 999999") // as in qstat_unknown_and_known
+	out := b.sh("jjmuser", "qstat -x -f -F json 1 999999") // as in the recording qstat_unknown_and_known
 	if out.Exit != 153 || string(out.Stderr) != "qstat: Unknown Job Id 999999.pbshost\n" ||
 		!strings.Contains(string(out.Stdout), `"1.pbshost":{`) {
 		t.Errorf("exit %d: %s%s", out.Exit, out.Stderr, out.Stdout)
 	}
-	out = b.sh("jjmuser", "qstat 1.pbshost") // as in qstat_finished_nox
+	out = b.sh("jjmuser", "qstat 1.pbshost") // as in the recording qstat_finished_nox
 	const finished = "qstat: 1.pbshost Job has finished, use -x or -H to obtain historical job information\n"
 	if out.Exit != 35 || string(out.Stderr) != finished {
 		t.Errorf("exit %d: %s", out.Exit, out.Stderr)

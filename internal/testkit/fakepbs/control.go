@@ -210,7 +210,7 @@ func (c *complex) del(x operand) *refusal {
 	return nil
 }
 
-// qhold carries out qhold and qrls. Both refuse elements of an array.
+// qhold carries out qhold and qrls. Both commands refuse single elements of an array.
 func (c *complex) qhold(q Request, o options) Response {
 	letters := cmp.Or(o.value("h"), "u")
 	return c.onJobs(q, o, func(x operand) *refusal {

@@ -42,7 +42,7 @@ func offline(dir, verb string, args []string) (r Response, out bool) {
 	case "pbsnodes":
 		r.Exit, text = 1, "pbsnodes: cannot connect to server "+server+", error=15010\n"
 	case "qstat":
-		r.Exit, r.Stdout = 255, emptyListing(args) // looks like a good answer, but is wrong
+		r.Exit, r.Stdout = 255, emptyListing(args) // this looks like a good answer, but is wrong
 	}
 	r.Stderr = []byte("Connection refused\n" + text)
 	return r, true

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// recorded is the output of a shell command on a host with OpenPBS 23.06.06.
+// recorded is a shell command with its exit code and output, as recorded on a host with OpenPBS 23.06.06.
 type recorded struct {
 	user, command  string
 	exit           int
@@ -65,7 +65,7 @@ func read(t *testing.T, name string) recorded {
 	return r
 }
 
-// bed is a complex with a home for its users.
+// bed is a fake PBS complex, with a home for its users.
 type bed struct {
 	t                *testing.T
 	bin, state, home string
@@ -127,7 +127,7 @@ func (b *bed) fault(name string, on bool) {
 	}
 }
 
-// until repeats a command until it prints the expected text.
+// until repeats a command until it prints the expected text, and returns the output.
 func (b *bed) until(command, want string) string {
 	b.t.Helper()
 	var out string
@@ -163,7 +163,8 @@ func same(s string) string {
 }
 
 // leftOut matches the parts of recordings that the fake does not print: jobs as text, usage texts, and attributes that
-// jjm does not read. A test sets A for js_badutf in another way.
+// jjm does not read. It also matches the Submit_arguments of the job js_badutf, which the test submits with another
+// value of qsub's option -v.
 var leftOut = regexp.MustCompile(`(?m)^Job id .*\n[- ]+\n.*\n|^usage: (?s:.*?)--version\n|` +
 	`^ *"Resource_List":\{(?s:.*?)\},?\n|^ *"Submit_arguments":".*-N js_badutf .*\n|` +
 	`^ *"(queue|server|Checkpoint|Error_Path|exec_vnode|Join_Path|Keep_Files|Mail_Points|Output_Path|Priority|qtime|` +

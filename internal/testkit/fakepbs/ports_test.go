@@ -6,12 +6,13 @@ import (
 	"testing"
 )
 
-// The texts are those of the recordings reserved_ports and ports_exit255.json.
+// Every id of a qstat takes a reserved port of the host. When no port is left, commands print the texts that were
+// recorded in reserved_ports and ports_exit255.json.
 func TestPorts_AreTakenForEachIDAndRunOut(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_PORTS": "7"})
 	b.sh("jjmuser", "mkdir -p $FAKEPBS_DIR; echo 2026-11-26T00:00:00Z >$FAKEPBS_DIR/clock")
-	b.sh("jjmuser", "for i in 1 2; do echo exit 0 | qsub -h; done") // 2 ports
+	b.sh("jjmuser", "for i in 1 2; do echo exit 0 | qsub -h; done") // each qsub takes a port
 	out := b.sh("jjmuser", "qstat -f -F json 1 2")
 	if out.Exit != 0 || strings.Count(string(out.Stdout), "Job_Name") != 2 {
 		t.Errorf("with a port for each id: exit %d: %s%s", out.Exit, out.Stdout, out.Stderr)
@@ -23,11 +24,11 @@ func TestPorts_AreTakenForEachIDAndRunOut(t *testing.T) {
 		command, stderr string
 		exit, jobs      int
 	}{
-		{"qstat -f -F json 1 2", all, 255, 1}, // the last two ports
+		{"qstat -f -F json 1 2", all, 255, 1}, // takes the last two ports
 		{"qstat -f -F json 1 2", all, 255, 0},
 		{"qstat -f -F json", all, 255, 0},
 		{"touch $FAKEPBS_DIR/faults/ports-quiet; qstat -f -F json 1 2", quiet, 0, 0},
-		{"qstat -f -F json", all, 255, 0}, // no recording shows exit 0 of other commands
+		{"qstat -f -F json", all, 255, 0}, // there is no recording in which another command exits with 0
 		{"qdel 1", strings.ReplaceAll(all, "qstat:", "qdel:"), 255, 0},
 		{"qrls 1", strings.ReplaceAll(all, "qstat:", "qrls:"), 255, 0},
 		{"echo 2026-11-26T00:01:00Z >$FAKEPBS_DIR/clock; qstat -f -F json", "", 0, 2},
@@ -40,7 +41,7 @@ func TestPorts_AreTakenForEachIDAndRunOut(t *testing.T) {
 	}
 }
 
-// With this fault, qstat answers as recorded in json_several_ids.
+// With the fault one-id, qstat shows only the first of several jobs as JSON, as recorded in json_several_ids.
 func TestOneID_JSONAnswersTheFirstOfSeveral(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

@@ -31,14 +31,14 @@ type complex struct {
 	mu        sync.Mutex // guards the fields below
 	history   bool
 	next      int
-	jobs      []*job // by sequence number
+	jobs      []*job // jobs by sequence number
 	free      int
 	maxArray  int
 	maxQueued int // maximum number of queued jobs of one user, in all queues; 0 for no limit
 	busy      time.Time
 	ended     bool
 	ports     []time.Time    // times when the ports in use were taken
-	all       sync.WaitGroup // for running jobs
+	all       sync.WaitGroup // waits for running jobs
 }
 
 // queue holds the settings of a queue that have an effect on clients.
@@ -79,7 +79,7 @@ func serve(dir string) error {
 	}
 	c.address = l
 	go c.watch()
-	commands.Accept(l) // until watch or Stop closes l
+	commands.Accept(l) // serves commands until watch or Stop closes l
 	c.mu.Lock()
 	c.kill(false)
 	c.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// play is one command of a session that a person noted, and the lines that it printed.
+// play is one command of a session that a person wrote down, with the lines that the command printed.
 type play struct {
 	command string
 	lines   []string
-	exit    string // "" if it was not noted
+	exit    string // the exit code, "" if the person did not note it
 }
 
 var notedExit = regexp.MustCompile(`^\[exit ([0-9]+)`)
 
-// plays reads a session of which a person noted a part of the output. Lines in brackets are remarks.
+// plays reads a session. The person wrote down only a part of the output; lines in brackets are remarks of the person.
 func plays(t *testing.T, name string) (out []play) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
@@ -112,7 +112,8 @@ func waiting(listing string) string {
 	return strings.Join(out, ",")
 }
 
-// The commands of qdel_several_operands, with the operands that the recording leaves out.
+// The commands are those of the recording qdel_several_operands. The table contains the operands in full, which the
+// recording abbreviates.
 func TestQdel_LosesOperandsOfOneArray(t *testing.T) {
 	t.Parallel()
 	every := func(first, last, step int) (out []string) {

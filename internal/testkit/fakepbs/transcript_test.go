@@ -31,8 +31,8 @@ func steps(t *testing.T, text string) (out []step) {
 	return out
 }
 
-// The test plays the recorded session. It shows a subjob that was deleted before it ran, immediately and after the end
-// of its array, and also a whole array and a plain job.
+// The test plays the recorded session deleted_waiting_subjob on the fake. In the session, a subjob is deleted before it
+// runs, and is then shown at once and after the end of its array. The session also shows a whole array and a plain job.
 func TestGolden_DeletedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

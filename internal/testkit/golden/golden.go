@@ -1,5 +1,5 @@
-// Package golden runs tests on golden rows: cases with expected results, as one JSON object
-// per line. The id of a row is unique in its file.
+// Package golden runs tests on golden rows: recorded cases with their expected results, one JSON object per line. The
+// id of a row is unique in its file.
 //
 // The rows are in internal/testkit/golden/testdata/golden of the module, plain (.jsonl) or compressed (.jsonl.gz).
 // If JJM_GOLDEN names a folder with the same layout, its rows are run too.

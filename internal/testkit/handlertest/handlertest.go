@@ -1,5 +1,4 @@
-// Package handlertest runs the suite of package conformance, which every job type must
-// pass, as a test.
+// Package handlertest runs, as a test, the checks of package handlers/conformance, which every job type must pass.
 package handlertest
 
 import (

@@ -26,7 +26,8 @@ func TestUnprivileged_HasFewerRightsAndTheTestKeepsIts(t *testing.T) {
 	}
 }
 
-// A file may be read by its owner, by its group, or through a list entry.
+// As runs a function with the rights of one account: the function can read files of the account and of its group, and
+// no other private files.
 func TestAs_HasTheRightsOfOneAccount(t *testing.T) {
 	Root(t, "to look as others do")
 	dir := PublicDir(t)

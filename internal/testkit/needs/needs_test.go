@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// record is a test that records how it was ended.
+// record is a testing.TB that stores how it was ended, and with which message.
 type record struct {
 	testing.TB
 	said string

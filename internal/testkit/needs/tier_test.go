@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// skips is a test that only notes that it was skipped: the report of a run counts real skips.
+// skips is a test that only notes that it was to be skipped. A real skip would be counted in the report of the test
+// run.
 type skips struct {
 	testing.TB
 	was bool

@@ -85,7 +85,7 @@ type Site struct {
 	umask string
 	open  []*os.File
 	log   *os.File
-	home  string // of the daemon
+	home  string // the daemon's home folder
 
 	ended <-chan struct{}
 }
@@ -129,7 +129,8 @@ backoff = "0s"
 // Local is the part of a configuration for a cluster with the embedded batch system.
 const Local = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 8\ngrace = \"3s\"\n"
 
-// New starts a daemon. Every account can pass through the site's folder.
+// New starts a daemon with the given settings, and stops it at the end of the test. Every account can pass through the
+// site's folder.
 func New(t *testing.T, bin *programs.Programs, with Settings) *Site {
 	t.Helper()
 	needs.Root(t, "to make accounts and become them")

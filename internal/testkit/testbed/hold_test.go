@@ -45,7 +45,7 @@ func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	select {
 	case <-second:
 		t.Error("a second user came in beside one who is alone")
-	case <-time.After(50 * time.Millisecond): // pause: to come in although it must not
+	case <-time.After(50 * time.Millisecond): // pause: enough time to come in, which the user must not do
 	}
 	// The first user shares the bed, so the second user comes in. Scripts can then take a shared lock only.
 	if err := first.Share(); err != nil {
@@ -63,7 +63,7 @@ func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	select {
 	case <-third:
 		t.Error("one who wants to be alone came in beside another")
-	case <-time.After(50 * time.Millisecond): // pause: to come in although it must not
+	case <-time.After(50 * time.Millisecond): // pause: enough time to come in, which the user must not do
 	}
 	if err := other.Leave(); err != nil {
 		t.Error(err)

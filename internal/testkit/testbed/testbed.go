@@ -41,16 +41,16 @@ var startTime = await.Guard(12 * time.Minute)
 // statusTime is the deadline of a bed's status. The guard is short because a frozen bed does not answer.
 var statusTime = await.Guard(time.Minute)
 
-// Start starts a bed ("slurm", "condor", "sge") unless it is already up, and leaves it up. Until the end of t other
-// tests may use the bed at the same time, except tests that called StartAlone. If a bed has no users, its jobs are
-// removed first, and it is rebuilt if it does not work.
+// Start starts a bed ("slurm", "condor", "sge") unless it already runs, and lets it run after the test. Until the end
+// of t other tests may use the bed at the same time, except tests that called StartAlone. If no test uses the bed,
+// Start first removes the bed's jobs, and rebuilds the bed if it does not work.
 func Start(t testing.TB, name string) *Bed { return start(t, name, false) }
 
-// StartAlone is Start for a test that disturbs the batch system. It waits until no other test uses the bed, and
-// excludes other tests until the end of t. HTCondor has a second pool for such tests, "condor2". A test, including its
-// parents, may call Start or StartAlone at most once.
+// StartAlone starts a bed like Start, for a test that disturbs the batch system. It waits until no other test uses the
+// bed, and excludes other tests until the end of t. HTCondor has a second pool for such tests, "condor2". A test,
+// including its parents, may call Start or StartAlone at most once.
 //
-// Both skip the test if the step of the run does not have this bed; see [needs.System].
+// Both functions skip the test if the step of the run does not have this bed; see [needs.System].
 func StartAlone(t testing.TB, name string) *Bed { return start(t, name, true) }
 
 func start(t testing.TB, name string, alone bool) *Bed {

@@ -22,7 +22,7 @@ const scripts = "../../../scripts/testbed/"
 // a script to it.
 type broken struct {
 	name   string
-	mess   [][]string // verbs of its script
+	mess   [][]string // the verbs for the script of the test bed
 	submit func(job string) []string
 }
 
@@ -194,7 +194,7 @@ func begin(t *testing.T, mark string) aRun {
 		_ = syscall.Kill(-r.group, syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
-	go func() { _, _ = cmd.Process.Wait() }() // no zombie, or the group would seem to live
+	go func() { _, _ = cmd.Process.Wait() }() // a process without Wait is a zombie and seems to live
 	eventually(t, "the run begins", func() error {
 		text, err := os.ReadFile(mark)
 		if err != nil {

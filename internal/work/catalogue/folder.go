@@ -19,7 +19,7 @@ type Entry struct {
 
 // SplitWatch splits a path to be watched, such as "/data/raw/*.root", into folder and pattern. Only the last element
 // may have wildcards. A path without wildcards, or with a slash at its end, means all files in a folder. A relative
-// folder stays relative to the job file's folder.
+// folder stays relative to the job file's folder. The error is of kind Invalid and describes the mistake in the path.
 func SplitWatch(watch string) (folder, pattern string, err error) {
 	folder, pattern = path.Split(watch)
 	if !strings.ContainsAny(pattern, `*?[\`) {
@@ -40,8 +40,9 @@ func SplitWatch(watch string) (folder, pattern string, err error) {
 	return path.Clean(folder), pattern, nil
 }
 
-// SplitWildcard splits the wildcard of a list's entry, such as "/data/raw/*.root", into folder and pattern. Unlike
-// SplitWatch it requires an absolute path whose last element has a wildcard.
+// SplitWildcard splits the wildcard of a list's entry, such as "/data/raw/*.root", into folder and pattern. The error
+// is of kind Invalid for the same mistakes as in SplitWatch, for a relative path, and for a path whose last element has
+// no wildcard.
 func SplitWildcard(text string) (folder, pattern string, err error) {
 	switch folder, pattern, err = SplitWatch(text); {
 	case err != nil:

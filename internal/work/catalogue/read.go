@@ -18,8 +18,8 @@ import (
 
 // The limits of a list.
 const (
-	MaxLine  = 4 << 20    // bytes of a line or of a CSV row
-	MaxFiles = 10_000_000 // files of a list; equal to the maximum number of parts of a step
+	MaxLine  = 4 << 20    // the largest length of a line or of a CSV row, in bytes
+	MaxFiles = 10_000_000 // the largest number of files of a list; equal to split.MaxParts
 	// maxProblems is the maximum number of problems that are reported for a list.
 	maxProblems = 20
 )
@@ -130,7 +130,7 @@ func decodeLine(text []byte) (f jjm.File, field string, err error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return f, "", errors.New("text after the object: want one file a line")
 	}
-	if text[0] != '{' { // null
+	if text[0] != '{' { // such as null, which json would accept
 		return f, "", fmt.Errorf("want an object such as {\"lfn\": \"/data/a\"}, got %.20s", text)
 	}
 	return f, "", nil

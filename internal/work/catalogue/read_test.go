@@ -159,7 +159,7 @@ func TestLine_IsReadBack(t *testing.T) {
 	}
 }
 
-// Read reads a list of 200,000 files that is generated while it is read.
+// Read reads a list of 200,000 files while the list is still being generated.
 func TestRead_StreamsAMillionFiles(t *testing.T) {
 	n, err := catalogue.Read("f", &endless{left: 200_000}, func(jjm.File) error { return nil })
 	if n != 200_000 || err != nil {

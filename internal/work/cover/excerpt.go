@@ -28,7 +28,7 @@ func Excerpt(spec jjm.Spec, unit, base string, l *jjm.LocalJob, units []Row, lfn
 			"copy grid job %s, and say with --set what it processes", l.ID, strings.TrimSpace(l.Part.Work()), maxInline,
 			l.ID.Grid)
 	}
-	spec.Recovers, spec.RecoversGeneration, spec.FirstSerial = 0, 0, l.Part.Serial
+	spec.Recovers, spec.RecoversGeneration, spec.RecoversNumber, spec.FirstSerial = 0, 0, 0, l.Part.Serial
 	spec.Only, spec.OnlyFrom, spec.After, spec.AfterEnd, spec.Merge = nil, "", nil, "", nil
 	if spec.OutputDataset != "" {
 		spec.OutputDataset = r.named(spec.OutputDataset)

@@ -111,8 +111,8 @@ type Finding struct {
 	// File and LFN are the number and the name of the file, for steps that read files.
 	File int64  `json:"file,omitempty"`
 	LFN  string `json:"lfn,omitempty"`
-	// Run, First and Last are the units, including First and Last. First is greater than Last if the finding is about a
-	// whole local job.
+	// Run, First and Last are the units that the finding concerns; First and Last are included. If First is greater than
+	// Last, the finding is about a whole local job.
 	Run   uint32 `json:"run,omitempty"`
 	First int64  `json:"first"`
 	Last  int64  `json:"last"`

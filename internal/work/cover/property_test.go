@@ -23,7 +23,7 @@ func stream[T any](list []T) iter.Seq2[T, error] {
 	}
 }
 
-// world is a small step, with a ledger that may be right or wrong.
+// world holds the inputs of Verify for a small step. Its ledger may be right or wrong.
 type world struct {
 	facts cover.Facts
 	jobs  []cover.Job
@@ -39,7 +39,7 @@ func (w *world) verify(each func(cover.Finding) error) (cover.Report, error) {
 	return cover.Verify(w.facts, stream(w.jobs), files, stream(w.rows), each)
 }
 
-// units is the number of units of one file, and of one run, in the worlds of these tests.
+// units is the number of units of one file, and of one run, in the steps of these tests.
 const units = 12
 
 // drawWorld draws a step. Its ledger may own too few units, or own units twice.
@@ -72,7 +72,7 @@ func drawWorld(t *rapid.T) *world {
 		w.jobs = append(w.jobs, j)
 	}
 	w.drawRows(t)
-	for i := range w.jobs { // parts and counts agree with the ledger
+	for i := range w.jobs { // make parts and counts agree with the ledger
 		j := &w.jobs[i]
 		for _, r := range w.rows {
 			if r.Local == j.N {
@@ -159,7 +159,7 @@ type unit struct {
 	n    int64
 }
 
-// work lists every single unit of the work.
+// work lists all units of the step's work, each once.
 func (w *world) work() []unit {
 	var all []unit
 	for _, s := range w.facts.Spans {
@@ -169,7 +169,7 @@ func (w *world) work() []unit {
 	}
 	for _, f := range w.files {
 		switch {
-		case w.blank(f.N) && (f.State != jjm.FileDropped || !f.Asked): // one section represents the file
+		case w.blank(f.N) && (f.State != jjm.FileDropped || !f.Asked): // the file counts as one section
 			all = append(all, unit{f.N, 0, 0})
 		case f.State == jjm.FileDropped:
 		case w.facts.Unit == jjm.UnitFile:
@@ -193,7 +193,7 @@ func (w *world) work() []unit {
 	return all
 }
 
-// blank reports whether a file lists no sections, in a step that counts sections.
+// blank reports whether a file lists no sections in a step whose units are sections.
 func (w *world) blank(n int64) bool {
 	return w.facts.Unit == jjm.UnitLumi && slices.ContainsFunc(w.files, func(f cover.File) bool {
 		return f.N == n && len(f.Lumis) == 0
@@ -205,7 +205,7 @@ func (w *world) dropped(n int64) bool {
 	return slices.ContainsFunc(w.files, func(f cover.File) bool { return f.N == n && f.State == jjm.FileDropped })
 }
 
-// brute computes the report unit by unit and row by row.
+// brute computes the same report as Verify in the simplest way: unit by unit and row by row.
 func (w *world) brute() (r cover.Report) {
 	once := w.facts.Once && w.facts.Unit == jjm.UnitLumi
 	seen := map[unit]bool{}
@@ -235,7 +235,7 @@ func (w *world) brute() (r cover.Report) {
 				live = live || !j.State.Final()
 			}
 			if j.State == jjm.Completed {
-				said = said || j.Processed != nil || w.facts.Unit == jjm.UnitRow // its command ended successfully
+				said = said || j.Processed != nil || w.facts.Unit == jjm.UnitRow // a row is done if its command succeeded
 				done++
 			}
 		}

@@ -24,8 +24,8 @@ type Recovery struct {
 	spec   jjm.Spec
 	id     jjm.GridID
 	made   int
-	nth    int    // 1 for the first recovery of the grid job
-	label  string // the name in names of datasets, if it is not the name of a recovery
+	nth    int    // the number of the recovery; 1 for the first of the grid job
+	label  string // used in names of datasets instead of the recovery's name
 	base   string // the folder of the specification's relative paths
 	unit   string
 	redone map[int32]bool // the short local jobs
@@ -125,14 +125,15 @@ func (r *Recovery) name() string {
 }
 
 // JobFile returns the job file and its lists. The job file refers to the lists by the names files and ranges. file
-// returns the description of a file.
+// returns the description of a file; JobFile returns an error of file.
 //
 // The request key contains the grid job's number, so a recovery that is submitted twice is one grid job. Serial numbers
 // continue after the serial numbers of the grid job, so no random seed is used twice. All paths except the names of the
 // lists are absolute.
 func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File, error)) (w Written, err error) {
 	spec := r.spec
-	spec.Key, spec.KeyReuse, spec.Recovers, spec.RecoversGeneration = r.name(), false, r.id, r.Generation
+	spec.Key, spec.KeyReuse = r.name(), false
+	spec.Recovers, spec.RecoversGeneration, spec.RecoversNumber = r.id, r.Generation, r.nth
 	spec.FirstSerial = max(spec.FirstSerial, 1) + int64(r.made)
 	spec.Only, spec.OnlyFrom, spec.After, spec.AfterEnd, spec.Model = nil, "", nil, "", ""
 	if spec.OutputDataset != "" { // the grid job's dataset is closed, and a new dataset needs a new name

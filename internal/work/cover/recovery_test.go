@@ -14,7 +14,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// file returns the description of a file of these tests.
+// file returns the description of a file: every file of these tests has sections 1 to 9 of run 1.
 func file(lfn string) (jjm.File, error) {
 	return jjm.File{LFN: lfn, Size: 1000, Added: 17, Locations: []string{"here"},
 		Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 9}}}, nil
@@ -78,7 +78,7 @@ func TestRecovery_HasAbsolutePathsAndNewSeeds(t *testing.T) {
 		t.Fatalf("%v %+v", err, got)
 	}
 	text := got.Job
-	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, FirstSerial: 51,
+	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, RecoversNumber: 1, FirstSerial: 51,
 		Only:     []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
 		Inputs:   []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}, {Path: "https://h/a", CredentialFile: "/home/a/token"}},
 		Callback: &jjm.Callback{SecretFile: "/home/a/hook"},

@@ -18,12 +18,12 @@ import (
 type sweep struct {
 	v      *verifier
 	file   int64
-	wants  []want // not judged yet, ascending
+	wants  []want // the wants that are not judged yet, ascending
 	run    uint32
 	at     uint64 // the next unit; uint64 because it may be one beyond Unbounded
 	active []Row
-	// done are the completed local jobs that own the current units. holders are all local jobs that own these units by the
-	// ledger.
+	// done are the completed local jobs that own the current units. holders are all local jobs that own these units
+	// according to the ledger.
 	done, holders []int32
 }
 

@@ -122,8 +122,8 @@ func TestVerify_Verdicts(t *testing.T) {
 	}
 }
 
-// recoveredPlain returns plain with a failed second local job, and with a recovery that did the failed part in two
-// local jobs.
+// recoveredPlain returns the step of plain, but with a failed second local job and a recovery that did the work of this
+// local job in two local jobs.
 func recoveredPlain() *world {
 	w := plain()
 	w.jobs[1].State, w.jobs[1].Processed = jjm.Failed, nil

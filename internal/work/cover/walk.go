@@ -123,8 +123,8 @@ type walker struct {
 	sweep *sweep
 	at    int64 // number of the file that the sweep is in, -1 = none
 	ahead *File // the next file, if already read
-	over  bool  // no file is left
-	seen  bool  // prev is set
+	over  bool  // whether no file is left
+	seen  bool  // whether prev is set
 	prev  int64 // number of the last file that was read, to check the order
 }
 

@@ -25,7 +25,7 @@ func withAlong(events int64, closed bool, files int, attributes ...string) Work 
 	return w
 }
 
-// alongOf formats each part with its secondary files.
+// alongOf formats each part as its range of events with the names of its secondary files.
 func alongOf(parts []jjm.Part) (out []string) {
 	for i := range parts {
 		text := fmt.Sprintf("%d+%d:", parts[i].First, parts[i].Count)

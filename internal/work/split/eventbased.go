@@ -21,7 +21,7 @@ func eventBasedMethod() *method {
 	m.defaults = func(p *Params) { p.EventsPerJob, p.EventsPerLumi = 100, AsEventsPerJob }
 	m.bound = func(w *Work, p *Params) int64 {
 		if p.EventsPerJob < 1 {
-			return 0 // start returns the error
+			return 0 // the function start reports the error
 		}
 		var n int64
 		for i := range w.Files {

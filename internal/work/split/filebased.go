@@ -74,8 +74,8 @@ type fileBased struct {
 	size   int
 	mask   lumiMask
 	chosen []bool // by position: whether total_files admits the file; nil = all files
-	full   bool   // make only full parts, because more files may come
-	priced bool   // parts get an estimate of time, disk and memory
+	full   bool   // whether only full parts are made, because more files may come
+	priced bool   // whether parts get an estimate of time, disk and memory
 	places []*place
 	at     int
 	waits  int

@@ -43,7 +43,8 @@ func (d *Division) Count() (n int) {
 
 // Divide cuts the parts of local jobs of a step again, with the step's splitter and other settings params. file returns
 // the description of a file by LFN, nil for an unknown file. The new parts of a local job own the units of the old part
-// and keep its place and job group.
+// and keep its place and job group. A part that cannot be cut again is in Division.Uncut; an error means that the
+// splitter failed for a part.
 func Divide(splitter string, params Params, old map[int32]*jjm.Part, want Finer, file func(lfn string) *jjm.File,
 	carry Carry) (Division, error) {
 	d := Division{Parts: map[int32][]jjm.Part{}, Uncut: map[int32]string{}, Carry: carry}

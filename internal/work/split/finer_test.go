@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// steps returns the steps whose parts can be cut again, with settings of coarse parts.
+// steps returns, by splitter, settings that make coarse parts. The parts of these splitters can be cut again.
 func steps() map[string]func(*Params) {
 	return map[string]func(*Params){
 		FileBased:              func(p *Params) { p.FilesPerJob = 4 },
@@ -27,7 +27,7 @@ func steps() map[string]func(*Params) {
 	}
 }
 
-// sixFiles returns a closed dataset of 6 files with events and sections.
+// sixFiles returns a closed dataset of 6 files with events and sections, and a function that finds a file by its LFN.
 func sixFiles() (Work, func(string) *jjm.File) {
 	files := map[string]*jjm.File{}
 	w := Work{Closed: true}
@@ -64,7 +64,8 @@ func owner(t interface{ Fatalf(string, ...any) }, live map[int32]jjm.Part) map[s
 	return own
 }
 
-// After any sequence of cuts each unit has exactly one owner, all serial numbers differ, and so do the units' numbers.
+// After any sequence of cuts, each unit has exactly one owner. The serial numbers of all parts follow one another
+// without gaps, and so do their unit numbers.
 func TestProperty_EachUnitHasOneOwnerAfterAnyResplits(t *testing.T) {
 	names := slices.Sorted(maps.Keys(steps()))
 	rapid.Check(t, func(t *rapid.T) {
@@ -128,7 +129,8 @@ func TestProperty_EachUnitHasOneOwnerAfterAnyResplits(t *testing.T) {
 	})
 }
 
-// apart requires that parts have different serial numbers, and different numbers of units.
+// apart requires that the serial numbers of the parts are 1, 2, 3 and so on, and that the unit numbers of each part
+// follow those of the part before.
 func apart(t *rapid.T, parts []jjm.Part) {
 	for i, p := range parts {
 		if p.Serial != int64(i+1) || i > 0 && p.First != parts[i-1].Last()+1 {

@@ -98,9 +98,9 @@ func lhcbMethod() *method {
 type bunches struct {
 	work   *Work
 	size   int
-	end    int   // number of files, counted from the first, that are used
+	end    int   // the splitter uses the files before this position
 	events int64 // events of a part; -1: whole files as units; 0: all events of a bunch
-	full   bool  // make only full bunches, because more files may come
+	full   bool  // whether only full bunches are made, because more files may come
 	names  []string
 	at     int   // position of the current bunch in the files
 	done   int64 // number of events of the current bunch that are cut

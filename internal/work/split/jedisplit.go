@@ -73,15 +73,15 @@ type jediCut struct {
 	work        *Work
 	p           *Params
 	files       []int32 // positions of the files, sorted by LFN, like the records
-	ranged      bool    // records are ranges of events, not whole files
+	ranged      bool    // whether records are ranges of events, not whole files
 	chunk       jedi.Chunk
 	task        jedi.Task
 	queue       *jedi.Queue
 	rules       jedi.Rules
-	sequence    bool             // parts get sequence numbers
+	sequence    bool             // whether parts get sequence numbers
 	waiting     int              // the number of records or files that wait for more input
-	mustSuffice bool             // a secondary dataset must have enough files for every job
-	groups      map[string]int64 // numbers of groups of files
+	mustSuffice bool             // whether a secondary dataset must have enough files for every job
+	groups      map[string]int64 // the numbers of groups of files, by name
 	lacks       *jedi.Lack       // the shortage that prevents the next job
 	why         string           // the reason why the cut waits, if known
 	resume      *Checkpoint      // where the waiting records begin, nil for the beginning of a file

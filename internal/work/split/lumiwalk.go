@@ -16,7 +16,7 @@ type lumiWalk struct {
 	work    *Work
 	p       *Params
 	mask    lumiMask
-	aware   bool  // EventAwareLumiBased: the size of a part is in events
+	aware   bool  // whether the size of a part is in events (EventAwareLumiBased)
 	total   int64 // number of sections or events after which to stop; 0 = never
 	used    int64 // sections or events used of total
 	perLumi int64 // events per section of the file that keep examined last
@@ -29,31 +29,31 @@ type lumiWalk struct {
 	// The following fields describe the current file.
 	started bool
 	lumis   []jjm.LumiRange // the file's ranges, sorted by run
-	i       int             // current range in lumis
-	pos     int64           // next section
+	i       int             // position of the current range in lumis
+	pos     int64           // the next section
 	passed  int64           // number of sections before pos, good or not
-	inRun   bool            // enterRun has examined the current run
+	inRun   bool            // whether enterRun has examined the current run
 	until   int64           // sections pos..until are good; none = not determined
-	mean    int64           // events per section
+	mean    int64           // mean number of events per section
 	inFile  int64           // number of the file's sections in the current part
-	gave    bool            // some part has a section of the file
-	fails   bool            // the part with the file's only section is createfailed
-	adapt   bool            // compute room for this file at the next part
+	gave    bool            // whether some part has a section of the file
+	fails   bool            // whether the part with the file's only section is createfailed
+	adapt   bool            // whether room must be computed for this file at the next part
 
 	// The following fields describe the current part, and the range of sections that is being gathered for it.
-	stop    bool // start a new part at the next good section
+	stop    bool // whether a new part starts at the next good section
 	inPart  int64
 	room    int64
-	events  int64 // events of earlier files in the part
+	events  int64 // number of events of earlier files in the part
 	run     uint32
 	hasRun  bool
 	first   int64
 	last    int64 // none = no range
 	cur     *gathered
 	spare   gathered
-	made    int32 // parts started
-	counted int64 // parts counted by count
-	counts  bool  // count only: make no parts
+	made    int32 // number of parts started
+	counted int64 // number of parts that count has counted
+	counts  bool  // whether parts are only counted, not made
 
 	seen  map[uint64]int32 // with LumiCorrection: the part of each section
 	twice []twice

@@ -74,7 +74,7 @@ type Params struct {
 	MinMergeSize    int64 `json:"min_merge_size,omitempty"`
 	MaxMergeSize    int64 `json:"max_merge_size,omitempty"`
 	MaxMergeEvents  int64 `json:"max_merge_events,omitempty"`
-	MaxMergeFiles   int64 `json:"max_merge_files,omitempty"` // 0 = any number
+	MaxMergeFiles   int64 `json:"max_merge_files,omitempty"` // in files; 0 = any number
 	MergeAcrossRuns bool  `json:"merge_across_runs,omitempty"`
 	MaxWaitTime     int64 `json:"max_wait_time,omitempty"`
 
@@ -129,11 +129,11 @@ const (
 // AsEventsPerJob, as the value of EventsPerLumi, makes sections as large as a part.
 const AsEventsPerJob = -1
 
-// Performance is the expected need of one event.
+// Performance is what the jobs are expected to need: time and space for each event, and memory.
 type Performance struct {
-	TimePerEvent float64 `json:"timePerEvent,omitempty"`      // seconds
-	SizePerEvent float64 `json:"sizePerEvent,omitempty"`      // KB
-	Memory       float64 `json:"memoryRequirement,omitempty"` // MB, of the whole part
+	TimePerEvent float64 `json:"timePerEvent,omitempty"`      // in seconds
+	SizePerEvent float64 `json:"sizePerEvent,omitempty"`      // in KB
+	Memory       float64 `json:"memoryRequirement,omitempty"` // in MB, of the whole part
 }
 
 // Defaults returns the default settings of a splitter. It returns the error of Get if the splitter is unknown.

@@ -57,7 +57,7 @@ func TestPieces_AreMadeInAnyNumberOfCuts(t *testing.T) {
 	})
 }
 
-// notDone returns the files that are not done, as the store would.
+// notDone returns the files that are not done, as the store does before the next cut.
 func notDone(files []jjm.File, done []int32) (out []jjm.File) {
 	gone := map[int32]bool{}
 	for _, i := range done {

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// subject is a splitter of files, with the facts about it that the properties need.
+// subject is a splitter that reads files, with the facts about it that the property tests need.
 type subject struct {
 	name string
 	// params draws parameters for the splitter.
@@ -204,7 +204,7 @@ func TestProperties_FilesAreCutOnce(t *testing.T) {
 				w, p := drawFileWork(t, &s), s.params(t)
 				if s.name == GangaDatasetSplitter || s.name == SplitByFiles {
 					if len(w.Files) == 0 {
-						return // refused; another test covers this
+						return // the splitter refuses the work; another test covers this
 					}
 				}
 				before := asText(t, w)

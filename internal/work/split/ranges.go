@@ -8,8 +8,8 @@ import (
 
 // The names of jjm's own splitters.
 const (
-	ByEvents = "events" // EventsPerJob events per part; the last part may have fewer
-	ByRows   = "rows"   // one part per row
+	ByEvents = "events" // makes parts of EventsPerJob events; the last part may have fewer
+	ByRows   = "rows"   // makes one part for each row
 )
 
 func ownMethods() []*method {
@@ -43,7 +43,7 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 	m.bound = func(w *Work, p *Params) int64 {
 		r, err := measure(w, p)
 		if err != nil {
-			return 0 // start returns the error
+			return 0 // the function start reports the error
 		}
 		return r.parts()
 	}

@@ -94,7 +94,8 @@ func finerUnits(unit string) []string {
 
 // Resplit cuts a part again; Ganga does this with a completed, failed or killed subjob. The new parts together own the
 // units of the old part, and continue the serial numbers and job groups of the carry. The caller must give back the old
-// part in the same transaction.
+// part in the same transaction. The error is of kind Invalid if the splitter is unknown or cannot cut the part, and
+// Gone if a file of the part is unknown.
 func Resplit(name string, p *jjm.Part, file func(lfn string) *jjm.File, params Params, carry Carry) ([]jjm.Part, Carry,
 	error) {
 	m, err := find(name)

@@ -132,7 +132,7 @@ func (t *Tally) add(out *jjm.LeftList, what string, n int64, reason jjm.LeftReas
 // partly adds the left-out units of a file. n is the number of the file's units that parts own.
 func (t *Tally) partly(out *jjm.LeftList, f *jjm.File, n int64) {
 	switch {
-	case t.once(): // its sections may be owned in another file
+	case t.once(): // another file may own these sections
 	case t.unit == jjm.UnitRange && f.Events > 0:
 		t.add(out, "event", f.Events-n, t.leaver.asks(), f.LFN)
 	case t.unit == jjm.UnitLumi:

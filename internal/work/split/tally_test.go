@@ -26,8 +26,8 @@ func fileSubjects() []subject {
 }
 
 // drawReasons draws reasons to leave files out: files without sections or locations, siblings that failed, parents
-// whose local jobs failed, files that no piece names, and rules for records. It removes files that stand for events to
-// be generated, because parts own more of these files than they list.
+// whose local jobs failed, files that no piece names, and rules for records. It removes the files that stand for events
+// to be generated, because parts own more units of such a file than the file lists.
 func drawReasons(t *rapid.T, name string, w *Work, p *Params) {
 	w.Files = slices.DeleteFunc(w.Files, func(f jjm.File) bool { return isGenerated(f.LFN) })
 	for i := range w.Files {
@@ -338,7 +338,7 @@ func drawMade(t *rapid.T, name string) (w Work, p Params, all jjm.Span) {
 	return w, p, all
 }
 
-// The tests of ownership above include every splitter.
+// The tests of ownership in this file test every splitter.
 func TestProperties_WalkEverySplitter(t *testing.T) {
 	walked := makers()
 	for _, s := range fileSubjects() {

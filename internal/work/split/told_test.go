@@ -119,9 +119,9 @@ func exactMask(t *rapid.T, part *jjm.Part, text string, files map[string]jjm.Fil
 	}
 }
 
-// The list of sections of a part selects, in the files of the part, exactly the sections that the part owns. If the
-// command has no common list for all files, files that share sections may be in one part; the lists of its single files
-// must then be exact.
+// The list of sections that a part's application gets selects, in the files of the part, exactly the sections that the
+// part owns. If the command has no common list for all files, files that share sections may be in one part. Then the
+// list of each single file must be exact.
 func TestProperties_AMaskClaimsWhatItsPartOwns(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestProperties_AMaskClaimsWhatItsPartOwns(t *testing.T) {
 						exactMask(t, &parts[i], text, files, once)
 						continue
 					}
-					for n, lfn := range in.Files { // file by file
+					for n, lfn := range in.Files { // check the list of each file separately
 						alone := jjm.Part{Serial: parts[i].Serial, Input: &jjm.PartInput{Files: []string{lfn}}}
 						for _, r := range in.Lumis {
 							if int(r.File) == n {

@@ -15,7 +15,7 @@ const (
 	maxTemplates = 100
 	maxStream    = 20
 	maxSerial    = 1_000_000_000_000_000
-	maxSource    = 1000 // bytes of a path
+	maxSource    = 1000 // the largest length of a path, in bytes
 )
 
 // reserved returns JEDI's own placeholders, which are not allowed as names of streams.

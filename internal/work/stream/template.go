@@ -9,9 +9,9 @@ import (
 // The limits of templates. 200 bytes and a number fit into the 255 bytes of a file name; 18 digits always fit into 64
 // bits.
 const (
-	maxTemplate = 200 // bytes
-	maxWidth    = 18  // digits
-	ownWidth    = 6   // digits of ${SN}
+	maxTemplate = 200 // the largest length of a template, in bytes
+	maxWidth    = 18  // the largest number of digits
+	ownWidth    = 6   // the number of digits of ${SN}
 )
 
 // plainBytes are the bytes that may occur in the literal text of a template.

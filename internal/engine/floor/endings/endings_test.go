@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A batch job that ended, runs again and ends again has a new end: the full time to wait for its result starts at the
-// second end.
+// If a batch job that has ended runs again (Revived) and ends again, the end of the attempt is the time of the second
+// end. So jjm waits the full time for the result again.
 func TestEndings_AWithdrawnEndDoesNotCount(t *testing.T) {
 	t.Parallel()
 	es, id := New(func(jjm.GridID) int { return 0 }), jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1, N: 2}}
@@ -31,8 +31,8 @@ func TestEndings_AWithdrawnEndDoesNotCount(t *testing.T) {
 	}
 }
 
-// Only a change of the heartbeat shows that a wrapper is alive: the difference between its file system's clock and ours
-// does not matter.
+// Beats returns the time since the heartbeat last changed, measured by the daemon's clock. It does not matter that the
+// clock of the file system, which the heartbeat shows, is ahead.
 func TestEndings_SilenceIsTheTimeWithoutAChange(t *testing.T) {
 	t.Parallel()
 	es, id := New(func(jjm.GridID) int { return 0 }), jjm.AttemptID{}
@@ -55,8 +55,8 @@ func TestEndings_SilenceIsTheTimeWithoutAChange(t *testing.T) {
 	}
 }
 
-// Attempts become due in their order, whatever the order of their ends. Each attempt gets its turn, even if earlier
-// attempts are immediately due again.
+// Attempts become due in the order of their ids, whatever the order in which they ended. Each attempt gets its turn,
+// even if earlier attempts are immediately due again.
 func TestEndings_AreDueInOrderAndInTurn(t *testing.T) {
 	t.Parallel()
 	es, now := New(func(jjm.GridID) int { return 0 }), jjm.At(time.Unix(1_000_000, 0))

@@ -50,7 +50,8 @@ type lane[K comparable] struct {
 	runs  int
 }
 
-// mostLong limits the runs without a place, as a multiple of width, and thereby the number of goroutines.
+// mostLong limits the number of runs that gave up their places, and thereby the number of goroutines. It is a multiple
+// of width.
 const mostLong = 4
 
 // NewKeyed returns a Keyed. whose returns the account of a key. Nothing runs until Run is called.

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// job is a key of an account in these tests.
+// job is the type of the keys in these tests: job n of the account uid.
 type job struct{ uid, n int }
 
-// bench runs a keyed whose jobs last as long as a test wants.
+// bench runs a Keyed whose runs last as long as the test wants, and counts the runs.
 type bench struct {
 	k    *Keyed[job]
 	mu   sync.Mutex
-	now  map[int]int // runs by account
+	now  map[int]int // the number of present runs of each account
 	most map[int]int
 	done []job
 }
@@ -48,7 +48,7 @@ func (b *bench) of(uid int) (n int) {
 	return n
 }
 
-// kicked kicks jobs of an account.
+// kicked kicks n keys of an account.
 func (b *bench) kicked(uid, n int) {
 	for i := range n {
 		b.k.Kick(job{uid, i})
@@ -139,7 +139,7 @@ func TestKeyed_AnyNumberOfSlowAccountsReleaseTheirPlaces(t *testing.T) {
 	})
 }
 
-// A key that is kicked while it runs has one more run, and never two runs simultaneously.
+// A key that is kicked during its run is run once more afterwards. The two runs never overlap.
 func TestKeyed_AKickDuringARunIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(4, func(job) time.Duration { return 10 * time.Second })

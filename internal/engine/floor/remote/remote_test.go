@@ -18,7 +18,7 @@ import (
 	"jjm/internal/sys/fetch"
 )
 
-// newInputs returns inputs without a store, which call a function instead of starting a child.
+// newInputs returns Inputs that call the function child instead of starting a child process, and that need no store.
 func newInputs(t *testing.T, work string, child func(context.Context, fetch.Order) (fetch.Report, error)) *Inputs {
 	wrapper := filepath.Join(t.TempDir(), "wrapper")
 	if err := os.WriteFile(wrapper, []byte("#!/bin/false\n"), 0o755); err != nil {
@@ -33,8 +33,8 @@ func newInputs(t *testing.T, work string, child func(context.Context, fetch.Orde
 	return New(s, as, nil)
 }
 
-// While the disk is full nothing is fetched, and a transfer in progress is stopped. Neither a full disk nor another
-// problem of this host counts as a failed try.
+// While the disk is full, Inputs fetches nothing and stops a transfer in progress. A full disk, or another problem of
+// this host, does not count as a failed try.
 func TestInputs_WaitForThisHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, answer := 0, make(chan error, 1)

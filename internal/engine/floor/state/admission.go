@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
-	"jjm/sandbox"
 )
 
 // WithinQuota returns an error of kind Denied if an account may have no further grid job, because the account has too
@@ -30,27 +30,27 @@ func (m Memory) WithinQuota(uid int) error {
 
 // WhomOf returns the owner of a grid job as a person to whom bans may apply. The subjects of the grid job's credentials
 // are not included.
-func WhomOf(job *jjm.GridJob) jjm.Whom { return Whom(job.Owner, job.Origin, nil) }
+func WhomOf(job *jjm.GridJob) credential.Whom { return Whom(job.Owner, job.Origin, nil) }
 
 // Whom returns a person to whom bans may apply: the local account, the subject that the gatekeeper reported in origin,
 // and the subjects of the credentials given with the submission. origin may be nil.
-func Whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom {
-	w := jjm.Whom{User: owner.User, UID: owner.UID}
+func Whom(owner jjm.Owner, origin *jjm.Origin, given []credential.Parsed) credential.Whom {
+	w := credential.Whom{User: owner.User, UID: owner.UID}
 	if origin != nil && origin.Subject != "" {
 		w.DNs = append(w.DNs, origin.Subject)
 	}
 	for _, c := range given {
-		if subject, _, _ := sandbox.Whose(c); subject != "" {
-			w.DNs = append(w.DNs, subject)
+		if c.Subject != "" {
+			w.DNs = append(w.DNs, c.Subject)
 		}
 	}
 	return w
 }
 
 // NotBanned returns an error of kind Denied if a ban applies to a person.
-func (m Memory) NotBanned(w jjm.Whom) error {
+func (m Memory) NotBanned(w credential.Whom) error {
 	for _, b := range m.s.bans {
-		if b.Concerns(w) {
+		if credential.Excludes(b, w) {
 			return jjm.Errorf(jjm.Denied, "no grid jobs are accepted: %s", b)
 		}
 	}

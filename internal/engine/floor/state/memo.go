@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 	"jjm/internal/storage/store"
 	"jjm/internal/work/split"
@@ -125,7 +126,9 @@ func (a *Memo) GiveBack(members []jjm.AttemptID) {
 
 // Lift removes the ban of the person to whom b applies. It replaces the slice of bans by a new slice, because readers
 // may still use the old one.
-func (a *Memo) Lift(b jjm.Ban) { a.s.bans = slices.DeleteFunc(slices.Clone(a.s.bans), b.Same) }
+func (a *Memo) Lift(b jjm.Ban) {
+	a.s.bans = slices.DeleteFunc(slices.Clone(a.s.bans), func(old jjm.Ban) bool { return credential.SameBan(old, b) })
+}
 
 // Ban adds a ban. The ban replaces an older ban of the same person.
 func (a *Memo) Ban(b jjm.Ban) {

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Take returns a ready local job only once, even if the local job is held and released, or moved to another place and
-// back, while it is in a queue.
+// While a ready local job is in a queue, it may be held and released, or moved to another place and back. Take
+// nevertheless returns the local job only once.
 func TestReady_WhatChangesWhileItIsReadyIsTakenOnce(t *testing.T) {
 	held := func(l *jjm.LocalJob) { l.State, l.Phase = jjm.Held, jjm.HeldByPerson }
 	released := func(l *jjm.LocalJob) { l.State, l.Phase = jjm.New, "" }

@@ -22,7 +22,7 @@ func ShippedText() string { return shippedText }
 func ShippedRules() Set {
 	rules, problems := Parse("shipped.toml", []byte(shippedText))
 	if len(problems) > 0 {
-		panic(problems.Error()) // a test parses them
+		panic(problems.Error()) // a test makes sure that there is no mistake
 	}
 	return NewSet(Shipped, rules)
 }

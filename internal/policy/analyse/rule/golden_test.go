@@ -12,7 +12,8 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// retryRow is a row of retry_rules: the rules about a failed job, and the rules that remain after the choice.
+// retryRow is a row of retry_rules: a failed job, the rules about it, and the rules that remain after Orders has
+// chosen.
 type retryRow struct {
 	Rules  []ruleRow `json:"rules"`
 	Job    jobRow    `json:"job"`
@@ -39,8 +40,8 @@ type jobRow struct {
 	Queue        int    `json:"wqid"`
 }
 
-// rule returns the i-th rule in jjm's form. Architecture, release and work queue of the original are settings of the
-// job file in jjm.
+// rule converts the i-th rule of a row to a rule of jjm. The architecture, release and work queue of the original rule
+// become settings of the job file in jjm.
 func (r *ruleRow) rule(i int) rule.Rule {
 	out := rule.Rule{Name: fmt.Sprintf("r%d-error-%d", i, r.Error), Do: r.Action, MaxAttempts: r.Params.MaxAttempt,
 		LogOnly: !r.Active, Params: map[string]string{}}
@@ -59,8 +60,8 @@ func (r *ruleRow) rule(i int) rule.Rule {
 	return out
 }
 
-// Of each kind of action, one rule remains: the most specific rule, among equally specific rules the strictest, else
-// the first.
+// For each kind of action, Orders keeps one rule: the most specific rule, among equally specific rules the strictest,
+// and among equally strict rules the first.
 func TestOrders_AsTheGoldenRowsHaveThem(t *testing.T) {
 	golden.Rows(t, "jedi/retry_rules", func(_ string, row retryRow) string {
 		var rules []rule.Rule
@@ -79,7 +80,7 @@ func TestOrders_AsTheGoldenRowsHaveThem(t *testing.T) {
 			r.Origin = rule.Site
 			want = append(want, r)
 		}
-		for i := range min(len(got), len(want)) { // a row does not identify the rule, but only its error
+		for i := range min(len(got), len(want)) { // a row identifies its rules only by their errors
 			var at, error int
 			_, _ = fmt.Sscanf(got[i].Name, "r%d-error-%d", &at, &error)
 			got[i].Name = fmt.Sprintf("r%d-error-%d", i, error)

@@ -80,10 +80,10 @@ const (
 	ByOpinion = "opinion" // the verdict of the job type's opinion
 	AsSaid    = "said"    // the verdict that the application's keyword, or its exit code 0, requests
 	ByLog     = "log"     // the verdict of GBS's table
-	Cancel    = "cancel"  // jjm wanted to end the attempt
-	Hold      = "hold"    // wait for a person
+	Cancel    = "cancel"  // the attempt ended because jjm wanted it to end
+	Hold      = "hold"    // the local job waits for a person
 	Fail      = "fail"
-	Retry     = "retry" // again, within the limits
+	Retry     = "retry" // the local job runs again, within the limits
 )
 
 // The orders that come with a verdict.

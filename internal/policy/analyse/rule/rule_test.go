@@ -190,7 +190,7 @@ func TestParse_NamesEveryMistakeWithItsLine(t *testing.T) {
 	}
 }
 
-// Every accepted text of rules can be applied to any facts without a panic.
+// FuzzParse checks that every accepted text of rules can be applied to any facts without a panic.
 func FuzzParse(f *testing.F) {
 	f.Add(rule.ShippedText())
 	f.Add("[[rule]]\nname = \"x\"\ndo = \"limit_retry\"\nmax_attempts = 2\nparams = {a = \"b\"}\ntext = \"a.*\"")

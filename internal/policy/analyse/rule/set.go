@@ -43,7 +43,7 @@ func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
 		case r.Kind() != KindVerdict || r.Unmet(f) != "":
 		case !r.LogOnly:
 			return r, noted
-		case len(noted) == 0: // only the first rule would have decided
+		case len(noted) == 0: // without log_only, only the first of these rules would decide
 			noted = append(noted, r)
 		}
 	}

@@ -69,7 +69,7 @@ func TestCondor_ParsesWhatWasWritten(t *testing.T) {
 		if err != nil || len(held) != len(ads) {
 			t.Fatalf("%d ads of %d: %v", len(held), len(ads), err)
 		}
-		byKey := map[any][]advertise.Held{} // condor_status sorts them
+		byKey := map[any][]advertise.Held{} // condor_status changes the order of the ads
 		for _, h := range held {
 			byKey[h.Get("NameKey")] = append(byKey[h.Get("NameKey")], h)
 		}
@@ -122,7 +122,7 @@ func TestCondor_PublishesAndWithdrawsAtTheRealCollector(t *testing.T) {
 		if held, err := c.Held(t.Context(), f.Site); err != nil || !holds(held, f.Instance) {
 			t.Errorf("%q: another instance took the ad away: %v, %v", site, held, err)
 		}
-		for range 2 { // it is no error if there is no ad
+		for range 2 { // the second withdrawal finds no ad, which is no error
 			if err := c.Withdraw(t.Context(), f.Site, f.Instance); err != nil {
 				t.Fatal(err)
 			}

@@ -22,12 +22,12 @@ type fake struct {
 
 // poolState holds the ads of a fake collector, and the faults that it shows.
 type poolState struct {
-	ads                        map[string]string // text by name
+	ads                        map[string]string // the texts of the ads by name
 	sent, tries                int
 	down, drops, garble, hangs bool
 }
 
-// look returns the current state; set changes it.
+// look returns a copy of the current state, and set changes the state.
 func (f *fake) look() poolState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +48,8 @@ var _ Collector = (*fake)(nil)
 // commandTime is the deadline of a command. The real collector's commands have their own.
 const commandTime = 30 * time.Second
 
-// command begins a command. If it succeeds, the lock is held.
+// command begins a command of a collector, with the faults that the test has set. If it returns nil, the caller must
+// unlock f.mu.
 func (f *fake) command(ctx context.Context) error {
 	f.mu.Lock()
 	f.tries++

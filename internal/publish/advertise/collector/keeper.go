@@ -71,8 +71,8 @@ func (k *keeper) clear(ctx context.Context) {
 	}
 }
 
-// wait waits for the next attempt. It returns when pause is over or an attempt is requested. If the last attempt
-// succeeded, it also returns when the offer has changed.
+// wait waits until the ad is to be sent again: when pause is over, when somebody requests it, or, after a success, when
+// the site offers something else than the ad says. It also returns when ctx ends.
 func (k *keeper) wait(ctx context.Context, pause time.Duration) {
 	k.mu.Lock()
 	k.state.Next = k.now().Add(pause)

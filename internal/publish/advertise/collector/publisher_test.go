@@ -34,7 +34,7 @@ type running struct {
 	stop func()
 }
 
-// run starts a publisher of s with fake collectors. Its state file is in dir.
+// run starts a publisher of s that sends to the named fake collectors. Its state file is in dir.
 func run(t *testing.T, dir string, s *site, pools map[string]*fake, names ...string) *running {
 	t.Helper()
 	config := Defaults()
@@ -163,7 +163,7 @@ func TestPublisher_StopsThoughACollectorHangs(t *testing.T) {
 		pool, dir := &fake{}, t.TempDir()
 		p := run(t, dir, &site{name: "X"}, map[string]*fake{"a": pool}, "a")
 		pool.set(func(p *poolState) { p.hangs = true })
-		time.Sleep(2*time.Minute + time.Second) // in the middle of an attempt
+		time.Sleep(2*time.Minute + time.Second) // now an attempt to send the ad is in progress
 		before := time.Now()
 		p.stop()
 		if took := time.Since(before); took > Defaults().WithdrawTime.D() {
@@ -198,7 +198,7 @@ func TestPublisher_WithdrawsWhatAKilledOneLeft(t *testing.T) {
 		}
 		b.set(func(p *poolState) { p.down = true })
 
-		p := run(t, dir, &site{name: "new"}, pools, "a") // the name differs, and b is no longer configured
+		p := run(t, dir, &site{name: "new"}, pools, "a") // another name, and b is no longer configured
 		if a.look().ads["old"] != "" || a.look().ads["new"] == "" {
 			t.Errorf("a holds %q", a.look().ads)
 		}
@@ -207,7 +207,7 @@ func TestPublisher_WithdrawsWhatAKilledOneLeft(t *testing.T) {
 			t.Errorf("trouble %q", got)
 		}
 		p.stop()
-		p = run(t, dir, &site{name: "new"}, pools, "a") // b is still recorded
+		p = run(t, dir, &site{name: "new"}, pools, "a") // the state file still contains b
 		b.set(func(p *poolState) { p.down = false })
 		time.Sleep(time.Minute)
 		if len(b.look().ads) != 0 || len(p.Trouble()) != 0 {

@@ -39,7 +39,7 @@ func TestSettings_TimesOfTheAd(t *testing.T) {
 	}
 }
 
-// The setting determines the deadline of a command.
+// The setting timeout is the deadline of each command that the publisher runs for a collector.
 func TestSettings_TimeoutIsThatOfACommand(t *testing.T) {
 	for _, timeout := range []time.Duration{7 * time.Second, time.Minute} {
 		config := Defaults()

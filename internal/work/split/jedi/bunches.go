@@ -115,7 +115,7 @@ func (c *Chunk) Bunches(t *Task, queues []*Queue, o Options, random func() float
 			if !ok {
 				break
 			}
-			if len(job.Master) == 0 { // too little work for this queue
+			if len(job.Master) == 0 { // this queue needs longer jobs than the rest allows
 				c.goBack(before)
 				avoid = []string{q.Name}
 				break

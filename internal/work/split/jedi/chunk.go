@@ -113,8 +113,8 @@ type load struct {
 	events       int64
 	size, disk   float64
 	wall         float64
-	out          []float64       // output by dataset, the master first
-	lfns         map[string]bool // the files; only with Dynamic
+	out          []float64       // the output by dataset, the master first
+	lfns         map[string]bool // the names of the files; only with Dynamic
 	secEvents    []int64
 }
 

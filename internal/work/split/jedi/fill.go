@@ -13,9 +13,9 @@ type fill struct {
 	bounds bounds
 	now    load
 
-	first     bool // this is the first round
-	byEvents  bool // a secondary dataset is used by events
-	taken     bool // the job has a master record
+	first     bool // whether this is the first round
+	byEvents  bool // whether a secondary dataset is used by events
+	taken     bool // whether the job has a master record
 	start     int  // position of the job's first master record
 	count     int64
 	order     []int
@@ -28,7 +28,7 @@ type fill struct {
 	hasFields bool
 	nextStart int64
 	lfn       string
-	ranges    bool // the master records of this round are ranges of events
+	ranges    bool // whether the master records of this round are ranges of events
 	newBound  bool
 	newBlock  bool
 	jump      bool

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// These tests compare with recorded results of the public code and of the reference model.
+// These tests compare this package with recorded results of JEDI's public code and of a reference model.
 
 type rowFile struct {
 	ID        int64  `json:"id"`
@@ -150,13 +150,14 @@ func TestGolden_Chunks(t *testing.T) {
 	})
 }
 
-// cut compares the jobs that this package makes with the jobs of the row.
+// cut compares the jobs that this package makes with the jobs of the row, and returns the difference. change changes
+// the rules first.
 func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	change(&rules)
 	c := r.chunk()
 	var jobs []rowJob
 	var short []bool
-	// If a row does not tell the end, its recording stopped after the listed jobs.
+	// A row without the field end was recorded only up to its last listed job.
 	for r.Expect.End != nil || len(jobs) < len(r.Expect.Jobs) {
 		job, ok := c.Next(&rules)
 		if !ok {
@@ -167,8 +168,9 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	return cmp.Diff(r.Expect.Jobs, jobs, cmpopts.EquateEmpty()) + cmp.Diff(r.Expect.Short, short, cmpopts.EquateEmpty())
 }
 
-// cap requires that the output of every job with more than one batch of files is within the limit. This holds because
-// estimates here are in bytes; the public code has MB.
+// cap requires that the output of every job with more than one file of the master dataset is within the limit. Only
+// jobs of this package keep the limit, because the package estimates the output in bytes; the public code estimates it
+// in MB.
 func (r *rowChunk) cap(rules Rules) string {
 	c := r.chunk()
 	for {
@@ -314,7 +316,7 @@ func (r *rowSplit) merges() string {
 	return ""
 }
 
-// known formats a number like the rows: Unknown is null.
+// known converts a number to the notation of the rows: Unknown becomes null.
 func known(n int64) any {
 	if n == Unknown {
 		return nil
@@ -368,7 +370,9 @@ func TestGolden_EventRecords(t *testing.T) {
 	})
 }
 
-// taskFormulas are the recorded formulas that this package does not have, because a task already brings their results.
+// taskFormulas are the recorded formulas that this package does not implement. They concern the CPU time, the priority,
+// the throttling and the brokerage of tasks. This package does not need them, because a task already has these results
+// before it is cut.
 func taskFormulas() []string {
 	return []string{"hs06sec", "jobBrokerWeight(reference)", "networkThroughputWeight",
 		"networkWeight(reference)", "percentile", "priorityBoost", "throttledMinutes",
@@ -376,7 +380,7 @@ func taskFormulas() []string {
 		"throttleTask(seed: largest attemptNr, multiple of 5)"}
 }
 
-// rowFormula is a row of a formula that this package implements.
+// rowFormula is a row with the result of a formula that this package implements.
 type rowFormula struct {
 	Fn         string
 	FSize      int64
@@ -393,7 +397,7 @@ type rowFormula struct {
 	Expect           json.RawMessage
 }
 
-// effectiveSize returns the effective size of a file or a range in MB.
+// effectiveSize compares the effective size of a file or a range, in MB, with the row, and returns the difference.
 func (r *rowFormula) effectiveSize() string {
 	f := File(1, "f", r.FSize)
 	f.Start, f.End, f.Events = orDefault(r.Start, Unknown), orDefault(r.End, Unknown), orDefault(r.NEvents, Unknown)
@@ -404,7 +408,8 @@ func (r *rowFormula) effectiveSize() string {
 	return cmp.Diff(want, f.effective()/mb, cmpopts.EquateApprox(0, 1e-6))
 }
 
-// jobWalltime compares the wall time and the limit of CPU time that a job requests. Both have the same value.
+// jobWalltime compares the wall time and the limit of CPU time that a job requests with the row, and returns the
+// difference. In this package both have the same value.
 func (r *rowFormula) jobWalltime() string {
 	task := rowTask{CPUTime: orDefault(r.CPUTime, 0), CPUTimeUnit: r.Unit, CPUEfficiency: orDefault(r.CPUEfficiency, 0),
 		BaseWalltime: r.BaseWalltime}

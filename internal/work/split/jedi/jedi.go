@@ -116,7 +116,7 @@ type Rules struct {
 	WallPerUnit float64  `json:"walltimeGradient"`
 	HS06        bool     `json:"-"`
 	BaseWall    float64  `json:"-"`
-	Efficiency  float64  `json:"-"` // percent
+	Efficiency  float64  `json:"-"` // in percent
 	Cores       *float64 `json:"coreCount"`
 	CorePower   *float64 `json:"corePower"`
 	// Copies is the number of event-service jobs that share the work.

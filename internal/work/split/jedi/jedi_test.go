@@ -130,6 +130,9 @@ func TestChunk_EveryRecordIsInOneJob(t *testing.T) {
 	})
 }
 
+// The draw of 0 always picks the first queue that is left. Jobs of ten records are too short for the first queue
+// (MinTime), so all of them go to the second one. If the first queue were tried again and again, the loop would not
+// end.
 func TestBunches_TriesAQueueThatIsTooShortOnce(t *testing.T) {
 	dir := 1e6
 	short := &Queue{Name: "short", MaxDirMB: &dir, MinTime: 1e9, Weight: 1}
@@ -151,8 +154,12 @@ func TestBunches_TriesAQueueThatIsTooShortOnce(t *testing.T) {
 	if c.Master.Unused() || jobs == 0 {
 		t.Errorf("%d jobs, used %d of 60 records", jobs, c.Master.Used)
 	}
+}
+
+func TestBunches_AFullQueueGetsNone(t *testing.T) {
 	full := int64(5)
-	if b := (&Chunk{Master: &Dataset{Records: c.Master.Records}}).Bunches(&Task{Rule: "NF=1"},
+	records := []Record{File(1, "1", mb)}
+	if b := (&Chunk{Master: &Dataset{Records: records}}).Bunches(&Task{Rule: "NF=1"},
 		[]*Queue{{Name: "full", Weight: 1, Queued: &full, Cap: &full}}, Options{}, func() float64 { return 0 }); b != nil {
 		t.Errorf("a full queue got %d bunches", len(b))
 	}

@@ -2,9 +2,9 @@ package jedi
 
 import "math"
 
-// Bounds that are not words of a split rule. maxOut and maxMergeOut are the largest output of a job and of a merge job,
-// in bytes. mergeFactor is the output of merging per byte of input. mergeWork is the minimum work space of a merge job
-// in bytes, and mergeFiles the maximum number of its files.
+// Bounds that no split rule (a text such as "NF=10,MX=100") can change. maxOut and maxMergeOut are the largest output
+// of a job and of a merge job, in bytes. mergeFactor is the output of merging per byte of input. mergeWork is the
+// minimum work space of a merge job in bytes, and mergeFiles the maximum number of its files.
 const (
 	maxOut      = 10 * gb
 	maxMergeOut = 5 * gb

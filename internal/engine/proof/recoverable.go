@@ -1,0 +1,150 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// reopenings returns the open request to reopen a grid job; the bool is false if there is none.
+type reopenings func(jjm.GridID) (store.Reopening, bool)
+
+// reopening is a reopenings outside of a change.
+func (pr *Prover) reopening(id jjm.GridID) (store.Reopening, bool) {
+	v := pr.s.View()
+	defer v.Close()
+	return v.Reopening(id)
+}
+
+// CheckRecovers returns a problem if the grid job that spec recovers is not the owner's, has
+// not ended, is in another generation, is being reopened, or if another grid job may do the same work.
+func (pr *Prover) CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.Spec) jjm.Problems {
+	if spec.Recovers == 0 {
+		return nil
+	}
+	job, err := pr.s.Find(ctx, wire.Caller{UID: owner.UID, GID: owner.GID, User: owner.User}, spec.Recovers)
+	if err != nil {
+		return jjm.Problems{{Field: "recovers", Text: fmt.Sprintf("%v: name a grid job of yours, or leave it out", err)}}
+	}
+	err = pr.mayRecover(ctx, pr.reopening, spec, &job)
+	if ps := (jjm.Problems{}); errors.As(err, &ps) {
+		return ps
+	}
+	if err != nil {
+		return jjm.Problems{{Field: "recovers", Text: err.Error()}}
+	}
+	return nil
+}
+
+// StillRecovers repeats CheckRecovers in the change that stores the recovery, because the grid job to recover may have
+// been reopened, recovered or removed meanwhile. It does not check the owner again: the owner of a grid job never
+// changes.
+func (pr *Prover) StillRecovers(c *state.Change, spec *jjm.Spec) error {
+	if spec.Recovers == 0 {
+		return nil
+	}
+	job, err := pr.b.Store.Grid(c.Ctx, spec.Recovers)
+	if err != nil {
+		return err
+	}
+	return pr.mayRecover(c.Ctx, c.Live.Reopening, spec, &job)
+}
+
+// recoverable returns an error of kind Conflict if no recovery of a grid job can be made now: it has not ended, or
+// another grid job may do the work that it left undone.
+func (pr *Prover) recoverable(ctx context.Context, job *jjm.GridJob) error {
+	if !job.Status.Final() {
+		return jjm.Errorf(jjm.Conflict, "grid job %s is %s: what is missing is known once it has ended", job.ID, job.Status)
+	}
+	own, err := pr.b.Store.Recoveries(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	switch why, err := pr.doneElsewhere(ctx, pr.reopening, job, own); {
+	case err != nil:
+		return err
+	case why != "":
+		return jjm.Errorf(jjm.Conflict, "%s", why)
+	}
+	return nil
+}
+
+// mayRecover returns an error of type jjm.Problems if spec cannot recover a grid job now, because of the present state
+// of the grid job, or because another grid job may do the same work. All other errors come from the store.
+func (pr *Prover) mayRecover(ctx context.Context, asked reopenings, spec *jjm.Spec, job *jjm.GridJob) error {
+	if ps := unfit(asked, spec, job); len(ps) > 0 {
+		return ps
+	}
+	others, err := pr.b.Store.Recoveries(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	if n := spec.RecoversNumber; n > 0 && n != len(others)+1 {
+		return jjm.Problems{{Field: "recovers_number", Text: fmt.Sprintf("the file is that of recovery %d, and grid job %s "+
+			"has %d recoveries by now, which may do the same work: make it anew, with jjm verify %[2]s --recovery FILE",
+			n, job.ID, len(others))}}
+	}
+	switch why, err := pr.doneElsewhere(ctx, asked, job, others); {
+	case err != nil:
+		return err
+	case why != "":
+		return jjm.Problems{{Field: "recovers", Text: why}}
+	}
+	return nil
+}
+
+// unfit returns a problem if spec cannot recover a grid job in the grid job's present state.
+func unfit(asked reopenings, spec *jjm.Spec, job *jjm.GridJob) jjm.Problems {
+	bad := func(format string, args ...any) jjm.Problems {
+		return jjm.Problems{{Field: "recovers", Text: fmt.Sprintf(format, args...)}}
+	}
+	switch generation := max(spec.RecoversGeneration, 1); {
+	case generation != job.Generation:
+		return bad("the file says what generation %d left undone, and grid job %s is in generation %d: make it anew, with "+
+			"jjm verify %s --recovery FILE", generation, job.ID, job.Generation, job.ID)
+	case !job.Status.Final():
+		return bad("grid job %s is %s: what it leaves undone is known once it has ended", job.ID, job.Status)
+	}
+	if r, open := asked(job.ID); open {
+		return bad("grid job %s is being reopened by %s: %s", job.ID, r.Actor, r.Why)
+	}
+	return nil
+}
+
+// doneElsewhere returns why another grid job may do the work that a grid job left undone; "" if none may. This can
+// happen only if the grid job is itself a recovery: the grid job that it recovers may have been reopened, or may have a
+// later recovery. own are the recoveries of the grid job.
+func (pr *Prover) doneElsewhere(ctx context.Context, asked reopenings, job *jjm.GridJob, own []jjm.GridID) (string,
+	error) {
+	for child := *job; child.Spec.Recovers != 0; {
+		parent, err := pr.b.Store.Grid(ctx, child.Spec.Recovers)
+		if jjm.KindOf(err) == jjm.Gone {
+			return "", nil // the work of a removed grid job does not count
+		}
+		if err != nil {
+			return "", err
+		}
+		if len(unfit(asked, &child.Spec, &parent)) > 0 {
+			return fmt.Sprintf("grid job %s, which it recovers, was reopened since and may do the same work: "+
+				"jjm verify %[1]s --recovery FILE writes what all of them leave undone", parent.ID), nil
+		}
+		all, err := pr.b.Store.Recoveries(ctx, parent.ID)
+		if err != nil {
+			return "", err
+		}
+		for _, id := range all {
+			if id > job.ID && !slices.Contains(own, id) {
+				return fmt.Sprintf("grid job %s recovers grid job %s too, is later than grid job %s and may do the same work: "+
+					"jjm verify %[2]s --recovery FILE writes what all of them leave undone", id, parent.ID, job.ID), nil
+			}
+		}
+		child = parent
+	}
+	return "", nil
+}
