@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -51,7 +52,11 @@ func parseTOML(text []byte, places Places) (map[string]any, jjm.Problems) {
 	case len(s.twice) > 0 && strings.Contains(parseErr.Error(), "already"):
 		return nil, s.twice
 	}
-	return nil, append(s.twice, tomlProblem(parseErr, places[""]))
+	most := math.MaxInt
+	if err != nil {
+		most = s.line // the parser names the next line where a line ends too early, as after "[table"
+	}
+	return nil, append(s.twice, tomlProblem(parseErr, places[""], most))
 }
 
 // once returns the text without the statements in which a key is given a second time, so that the parser checks the
@@ -71,8 +76,9 @@ func (s *scanner) once() []byte {
 	return text
 }
 
-// tomlProblem returns the parser's error as one line.
-func tomlProblem(err error, name string) jjm.Problem {
+// tomlProblem returns the parser's error as one line. The mistake is at the line that the parser names, or at the line
+// most if that comes before.
+func tomlProblem(err error, name string, most int) jjm.Problem {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
 		return jjm.Problem{Text: oneLine("not TOML: " + err.Error())}
@@ -84,7 +90,7 @@ func tomlProblem(err error, name string) jjm.Problem {
 			text = after
 		}
 	}
-	return jjm.Problem{Where: name + ":" + strconv.Itoa(parse.Position.Line), Text: oneLine("not TOML: " + text)}
+	return jjm.Problem{Where: name + ":" + strconv.Itoa(min(parse.Position.Line, most)), Text: oneLine("not TOML: " + text)}
 }
 
 // oneLine returns a message, which may quote the text, as one line of at most 200 characters.
