@@ -16,7 +16,7 @@ func TestSettings_EachDoesWhatItSays(t *testing.T) {
 		a := idealize.Wrap(s, c, idealize.Deps{})
 		began := time.Now()
 		_ = ask(t.Context(), a, idealize.List, "")
-		return time.Since(began)
+		return time.Since(began) // figure: fake time
 	}
 	for _, d := range []time.Duration{7 * time.Second, 2 * time.Minute} {
 		inBubble(t, func(t *testing.T) {

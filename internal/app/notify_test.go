@@ -125,7 +125,7 @@ func TestNotices_SettingsAreObserved(t *testing.T) {
 	n.says("second", "\"job\":"+later.String()+",")
 	stop()
 
-	c.Command, c.Patience = []string{n.program("failing", "3")}, 1
+	c.Command, c.Patience = []string{n.program("failing", "3")}, 1 // provoked: the first attempt is the last one
 	stop = n.run(c)
 	impatient := n.end()
 	await.Nil(t, "giving up", func() error {

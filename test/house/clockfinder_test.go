@@ -41,7 +41,7 @@ func (c *clocks) add(path, text string) error {
 	return nil
 }
 
-var mark = regexp.MustCompile(`//\s*(provoked|pause): \S`)
+var mark = regexp.MustCompile(`//\s*(provoked|pause|figure): \S`)
 
 // marks returns the lines of a text that have a mark. A mark on a separate line marks the first line of code below.
 func marks(text string) map[int]bool {
@@ -62,7 +62,7 @@ func (c *clocks) find() (found []string) {
 			continue // these tests run with fake time
 		}
 		for _, d := range file.Decls {
-			f := finder{clocks: c, shorts: map[string]bool{}, took: map[string]bool{}, ends: map[string]token.Pos{}}
+			f := finder{clocks: c, shorts: map[string]bool{}, took: map[string]bool{}, nows: map[string]bool{}, ends: map[string]token.Pos{}}
 			ast.Inspect(d, f.learn)
 			ast.Inspect(d, f.look)
 			found = append(found, f.found...)
@@ -98,6 +98,7 @@ type finder struct {
 	*clocks
 	shorts map[string]bool      // names of times below a minute
 	took   map[string]bool      // names of durations that were measured
+	nows   map[string]bool      // names of moments that time.Now returned
 	ends   map[string]token.Pos // names of moments less than a minute in the future
 	found  []string
 }
@@ -113,6 +114,9 @@ func (f *finder) learn(n ast.Node) bool {
 				f.name(name, n.Rhs[i], f.shorts)
 				if f.measures(n.Rhs[i]) {
 					f.took[name.Name] = true
+				}
+				if call, ok := n.Rhs[i].(*ast.CallExpr); ok && called(call) == "time.Now" {
+					f.nows[name.Name] = true
 				}
 				if f.soon(n.Rhs[i]) {
 					f.ends[name.Name] = n.Pos()
@@ -131,9 +135,11 @@ var (
 	// waits are the names of functions that wait for a condition.
 	waits = regexp.MustCompile(`(?i)^(await|until|untilof|eventually|overwithin|died)$`)
 	// processor are the names of functions that return CPU time.
-	processor = regexp.MustCompile(`(^|\.)(cpu|childrenCPU|processCPU|threadCPU)$|\.(User|System)Time$`)
+	processor = regexp.MustCompile(`(^|\.)(cpu|childrenCPU|processCPU|threadCPU)$|\.(User|System)Time$|` +
+		`\.(Elapsed|NsPerOp)$`)
 	// timers maps functions that end something after a time to the position of the argument with the time.
-	timers = map[string]int{"context.WithTimeout": 1, "context.WithTimeoutCause": 1, "time.After": 0, "time.NewTimer": 0,
+	timers = map[string]int{"context.WithTimeout": 1, "context.WithTimeoutCause": 1, "context.WithDeadline": 1,
+		"context.WithDeadlineCause": 1, "net.DialTimeout": 2, "time.After": 0, "time.NewTimer": 0,
 		"time.AfterFunc": 0, "SetDeadline": 0, "SetReadDeadline": 0, "SetWriteDeadline": 0}
 )
 
@@ -141,8 +147,7 @@ var (
 func (f *finder) look(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
-		compares := slices.Contains([]token.Token{token.LSS, token.LEQ, token.GTR, token.GEQ, token.EQL, token.NEQ}, n.Op)
-		if compares && (f.measures(n.X) || f.measures(n.Y)) {
+		if compares(n) && (f.measures(n.X) || f.measures(n.Y)) {
 			f.add(n, "compares how long something took")
 		}
 	case *ast.CallExpr:
@@ -153,10 +158,17 @@ func (f *finder) look(n ast.Node) bool {
 		f.command(n)
 	case *ast.AssignStmt:
 		for i := range min(len(n.Lhs), len(n.Rhs)) {
+			if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
+				break
+			}
 			f.limit(n.Lhs[i], n.Rhs[i])
 		}
 	case *ast.ForStmt:
 		f.loop(n)
+	case *ast.ReturnStmt:
+		if len(n.Results) == 1 && f.isMeasurement(n.Results[0]) {
+			f.add(n, "returns how long something took, and another function may compare it")
+		}
 	case *ast.ValueSpec:
 		for i := range min(len(n.Names), len(n.Values)) {
 			if _, known := lasts(n.Values[i]); known && guards.MatchString(n.Names[i].Name) {
@@ -165,6 +177,11 @@ func (f *finder) look(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// compares reports whether an operator compares its operands.
+func compares(n *ast.BinaryExpr) bool {
+	return slices.Contains([]token.Token{token.LSS, token.LEQ, token.GTR, token.GEQ, token.EQL, token.NEQ}, n.Op)
 }
 
 func (f *finder) call(n *ast.CallExpr) {
@@ -243,17 +260,39 @@ func (f *finder) add(n ast.Node, what string) {
 	}
 }
 
+// isMeasurement reports whether an expression is a measured duration and nothing else.
+func (f *finder) isMeasurement(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return f.took[x.Name]
+	case *ast.CallExpr:
+		return f.timed(called(x))
+	}
+	return false
+}
+
+// timed reports whether a function with the dotted name returns how long something took, in time or CPU time.
+func (f *finder) timed(name string) bool {
+	from, sub := strings.CutSuffix(name, ".Sub")
+	return name == "time.Since" || name == "time.Now.Sub" || sub && f.nows[from] || processor.MatchString(name)
+}
+
 // measures reports whether an expression contains a measured duration outside of comparisons.
 func (f *finder) measures(x ast.Expr) (found bool) {
 	ast.Inspect(x, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
+		case *ast.BinaryExpr:
+			if compares(n) {
+				return false
+			}
 		case *ast.Ident:
 			found = found || f.took[n.Name]
 		case *ast.CallExpr:
-			name := called(n)
-			found = found || name == "time.Since" || name == "time.Now.Sub" || processor.MatchString(name)
+			found = found || f.timed(called(n))
+		case *ast.SelectorExpr:
+			found = found || n.Sel.Name == "Utime" || n.Sel.Name == "Stime" // of syscall.Rusage
 		}
 		return !found
 	})
@@ -273,6 +312,10 @@ func (f *finder) short(x ast.Expr) bool {
 	}
 	if call, ok := x.(*ast.CallExpr); ok && len(call.Args) == 1 && strings.HasSuffix(called(call), "Duration") {
 		return f.short(call.Args[0])
+	}
+	if number, ok := x.(*ast.BasicLit); ok { // nanoseconds
+		n, _ := value(number)
+		return n > 0 && n < float64(time.Minute)
 	}
 	return literal(x)
 }
@@ -315,6 +358,8 @@ func value(x ast.Expr) (n float64, unit bool) {
 			return a * b, ofA || ofB
 		case x.Op == token.ADD && ofA && ofB:
 			return a + b, true
+		case x.Op == token.QUO && ofA && !ofB && b > 0:
+			return a / b, true
 		}
 	}
 	return n, false
