@@ -62,7 +62,8 @@ func (c *clocks) find() (found []string) {
 			continue // these tests run with fake time
 		}
 		for _, d := range file.Decls {
-			f := finder{clocks: c, shorts: map[string]bool{}, took: map[string]bool{}, nows: map[string]bool{}, ends: map[string]token.Pos{}}
+			f := finder{clocks: c, shorts: map[string]bool{}, took: map[string]bool{}, nows: map[string]bool{},
+				ends: map[string]token.Pos{}}
 			ast.Inspect(d, f.learn)
 			ast.Inspect(d, f.look)
 			found = append(found, f.found...)

@@ -11,9 +11,9 @@ import (
 )
 
 // The result of a test must not depend on the speed of the machine. A test does not compare how long something took,
-// and a guard against a hang lasts minutes (await.Guard). Two comments mark exceptions, on the same line or above it:
+// and a guard against a hang lasts minutes (await.Guard). Three comments mark exceptions, on the same line or above it:
 // "provoked: why" marks a time that must pass on every machine, such as the deadline of a command that the test lets
-// hang, and "pause: why" marks a pause between two checks.
+// hang, "pause: why" marks a pause between two checks, and "figure: why" a time that decides nothing.
 func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
 	inTree(t)
 	files := 0

@@ -113,17 +113,18 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 	return known
 }
 
-// checkUnsent checks that no attempt of a bulk that was taken back ran, and returns the number of these attempts. A
-// bulk is taken back if the cluster takes only smaller bulks by now: the batch system never had its attempts.
+// checkUnsent checks that no attempt that was taken back ran, and returns the number of these attempts. An attempt is
+// taken back before its submission if the cluster takes only smaller bulks by now (level SUBMIT), and before its start
+// if a person holds its local job (level INTENT).
 func (e *ended) checkUnsent(l *jjm.LocalJob) (unsent int) {
 	e.t.Helper()
 	for _, a := range e.attempts[l.ID.N] {
-		if a.Verdict == nil || a.Verdict.Level != "SUBMIT" || a.Verdict.Action != jjm.Retry {
+		if a.Verdict == nil || a.Verdict.Action != jjm.Retry || a.Verdict.Level != "SUBMIT" && a.Verdict.Level != "INTENT" {
 			continue
 		}
 		unsent++
 		if ran := e.ledger[run{l.Part.First, a.ID.Attempt}]; ran != nil {
-			e.t.Errorf("attempt %d of local job %s was taken back before it was submitted, and it ran: %v", a.ID.Attempt,
+			e.t.Errorf("attempt %d of local job %s was taken back before it started, and it ran: %v", a.ID.Attempt,
 				l.ID, ran)
 		}
 	}

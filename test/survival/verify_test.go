@@ -154,7 +154,7 @@ func (e *ended) checkStates() {
 }
 
 // checkJournal follows every local job through the journal: each change starts at the state in which the previous
-// change ended, and exactly one change ends the local job.
+// change ended, and exactly one change ends the local job. To freeze and to unfreeze a local job is no end.
 func (e *ended) checkJournal() {
 	e.t.Helper()
 	at := make([]string, len(e.status.Locals))
@@ -178,8 +178,9 @@ func (e *ended) checkJournal() {
 				e.t.Errorf("journal %d: local job %d goes from %q to %q, and it was %q", en.Seq, n, en.From, en.To, at[n])
 			}
 			at[n] = en.To
+			from, _, _ := strings.Cut(en.From, "/")
 			switch word, _, _ := strings.Cut(en.To, "/"); {
-			case terminal(word) && en.From != en.To:
+			case terminal(word) && unfrozen(word) != unfrozen(from):
 				ends[n]++
 			case en.Source == "auto-resubmit" && en.From != en.To:
 				again[n]++
@@ -196,7 +197,14 @@ func (e *ended) checkJournal() {
 	}
 }
 
-func terminal(word string) bool {
+func terminal(word string) bool { return unfrozen(word).Final() }
+
+// unfrozen returns the state that a word of the journal names, without its freezing. The result is jjm.New if the word
+// names no state.
+func unfrozen(word string) jjm.State {
 	var st jjm.State
-	return st.UnmarshalText([]byte(word)) == nil && st.Final()
+	if err := st.UnmarshalText([]byte(word)); err != nil {
+		return jjm.New
+	}
+	return st.Unfrozen()
 }

@@ -323,10 +323,30 @@ func (r *results) failureTable(red map[name]string) string {
 	for _, n := range slices.SortedFunc(maps.Keys(red), byName) {
 		fmt.Fprintf(&b, "%s: %s\n", n, red[n])
 		if attempts := r.tests[n]; len(attempts) > 0 {
+			b.WriteString(r.failedParts(n))
 			b.WriteString(indent(attempts[len(attempts)-1].output.String()))
 		} else if loose := r.loose[n]; loose != nil {
 			b.WriteString(indent(loose.String()))
 		}
+	}
+	return b.String()
+}
+
+// failedParts returns a line for each failed subtest of a root test, with the last line in which the subtest says what
+// is wrong. The lines of a subtest that passes can hide them in the output of the root test.
+func (r *results) failedParts(root name) string {
+	var b strings.Builder
+	for _, n := range r.order {
+		if n.root() != root || n == root || outcome(r.tests[n]) != "fail" {
+			continue
+		}
+		said := ""
+		for line := range strings.Lines(r.tests[n][len(r.tests[n])-1].output.String()) {
+			if says.MatchString(line) && !strings.Contains(line, "--- FAIL") {
+				said = strings.TrimSpace(line)
+			}
+		}
+		fmt.Fprintf(&b, "    failed: %s: %s\n", strings.TrimPrefix(n.test, root.test+"/"), said)
 	}
 	return b.String()
 }

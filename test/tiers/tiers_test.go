@@ -56,6 +56,20 @@ func TestIndent_KeepsWhatATestSaysIsWrong(t *testing.T) {
 	}
 }
 
+// The table of failures names each failed subtest with what it says, although passed subtests say more.
+func TestFailures_NameTheFailedSubtests(t *testing.T) {
+	r := play(t,
+		`{"Action":"output","Package":"p","Test":"TestA/good","Output":"    a_test.go:1: all is well\n"}`,
+		`{"Action":"pass","Package":"p","Test":"TestA/good"}`,
+		`{"Action":"output","Package":"p","Test":"TestA/bad","Output":"    a_test.go:2: want 1, got 2\n"}`,
+		`{"Action":"fail","Package":"p","Test":"TestA/bad"}`,
+		`{"Action":"fail","Package":"p","Test":"TestA"}`)
+	if table := r.failureTable(r.failures()); !strings.Contains(table, "    failed: bad: a_test.go:2: want 1, got 2\n") ||
+		strings.Contains(table, "failed: good") {
+		t.Errorf("the table is:\n%s", table)
+	}
+}
+
 func TestResults_WhatFailsARun(t *testing.T) {
 	const run, fail, pass = `{"Action":"run","Package":"p","Test":"TestA"}`,
 		`{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p","Test":"TestA"}`

@@ -90,7 +90,8 @@ func tomlProblem(err error, name string, most int) jjm.Problem {
 			text = after
 		}
 	}
-	return jjm.Problem{Where: name + ":" + strconv.Itoa(min(parse.Position.Line, most)), Text: oneLine("not TOML: " + text)}
+	line := min(parse.Position.Line, most)
+	return jjm.Problem{Where: name + ":" + strconv.Itoa(line), Text: oneLine("not TOML: " + text)}
 }
 
 // oneLine returns a message, which may quote the text, as one line of at most 200 characters.
