@@ -30,6 +30,8 @@ func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.
 	}
 	ran, err := call(handlers.Program{Path: t.path, Stdin: append(text, '\n'), Limit: limit, MaxOutput: maxReply})
 	switch {
+	case jjm.KindOf(err) == jjm.Denied: // it was not run
+		return bad("%v", err)
 	case err != nil:
 		problems := bad("%v%s", err, errorOutput(ran.Stderr))
 		problems[0].Busy = jjm.KindOf(err) == jjm.Busy

@@ -199,7 +199,7 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	a.models = func() []wire.Model { return a.config.shownModels(types) }
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
-		SiteFiles: engine.SiteFiles{Model: a.config.Model, Off: site.Off,
+		SiteFiles: engine.SiteFiles{Model: a.config.Model, Off: site.Off, Held: a.config.heldType,
 			Notices: a.config.Notify.Addresses(), Callbacks: a.config.Notify.CallbacksPerUser > 0,
 			Unread: func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
 		Folders: engine.Folders{Work: a.config.Work, RecordDir: a.config.recordDir(), DropDir: a.dropDir(),

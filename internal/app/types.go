@@ -81,9 +81,7 @@ func (c *Config) Types(further ...string) (Types, jjm.Problems) {
 	if problems := typeFolder(c.JobTypes, os.Geteuid()); len(problems) > 0 {
 		return out, problems
 	}
-	by := holdersOf(c.JobTypes, os.Geteuid())
-	held := func(path string) error { return rights.Held(path, by) }
-	loaded, err := declared.Folder{Dir: c.JobTypes, Known: own, Call: describe, Held: held}.Load()
+	loaded, err := declared.Folder{Dir: c.JobTypes, Known: own, Call: describe, Held: c.heldType}.Load()
 	if err != nil {
 		return out, jjm.Problems{{Field: "job_types", Text: err.Error()}}
 	}
@@ -102,6 +100,11 @@ func (c *Config) Types(further ...string) (Types, jjm.Problems) {
 		}
 	}
 	return out, problems
+}
+
+// heldType returns the reason why the daemon must not trust a file of a job type, because others can change it.
+func (c *Config) heldType(path string) error {
+	return rights.Held(path, holdersOf(c.JobTypes, os.Geteuid()))
 }
 
 // Taken returns the problem of a file that declares a type of jjm itself, nil if jjm has no type of that name.

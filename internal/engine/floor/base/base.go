@@ -91,6 +91,9 @@ type SiteFiles struct {
 	// Off are files of job types that are not used, because they contain mistakes and other job types already have their
 	// names.
 	Off []handlers.Off
+	// Held returns the reason why the program of a job type must not be run, because others can change it. Held is nil if
+	// all programs are trusted.
+	Held func(path string) error
 	// Model returns the model of job files with a name, or the problems that make the model unusable. Model is nil if the
 	// site has no models.
 	Model func(name string) (jobfile.Model, jjm.Problems)

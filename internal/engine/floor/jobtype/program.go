@@ -3,6 +3,7 @@ package jobtype
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -18,8 +19,13 @@ const programsAtOnce = 2
 
 // run runs a type's program as the owner, or as the daemon's account if that account runs all jobs. If programsAtOnce
 // programs of the account run already, it waits for one of them to end. The error is of kind Busy if this wait, or the
-// run of the program, takes longer than p.Limit.
+// run of the program, takes longer than p.Limit, and of kind Denied if others can change the program.
 func (jt *Types) run(owner jjm.Owner, p handlers.Program) (handlers.Ran, error) {
+	if held := jt.b.Deps.Held; held != nil { // the rights may have changed since the daemon read the type
+		if err := held(p.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return handlers.Ran{}, jjm.Errorf(jjm.Denied, "it is not run: %w", err)
+		}
+	}
 	leave, err := jt.enter(owner, p.Limit)
 	if err != nil {
 		return handlers.Ran{}, err
