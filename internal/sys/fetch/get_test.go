@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // loopback allows fetching from the servers of the tests, which are on this host.
@@ -38,8 +39,8 @@ func orderOf(t testing.TB, url string) Order {
 	return o
 }
 
-// quick is a pace with short waits.
-var quick = pace{10 * time.Second, 5 * time.Millisecond}
+// quick is a pace with short waits between repeats and with time limits that only a hang reaches.
+var quick = pace{await.Guard(time.Minute), 5 * time.Millisecond}
 
 // try carries out an order once, in this process, and returns its report.
 func try(o Order) Report {
