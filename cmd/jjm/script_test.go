@@ -20,6 +20,7 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/programs"
 	"jjm/internal/testkit/servertest"
 )
 
@@ -72,7 +73,7 @@ func TestScripts(t *testing.T) {
 		Condition: exists,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "job": putJob, "server": serverCmd, "asked": asked, "repeat": repeat, "pty": pty,
-			"screen": screenCmd,
+			"screen": screenCmd, "unfinished": programs.Unfinished,
 		},
 	})
 }

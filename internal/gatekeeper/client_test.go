@@ -37,7 +37,7 @@ func open(t *testing.T) *site {
 	renew := serve.Handle(wire.VerbRenew(), serve.Owners, s.renew).Resolving(s.fake.Resolve)
 	s.server = servertest.Serve(t, append(s.fake.Verbs(), renew), server.Config{}, nil)
 	s.Client = &Client{Socket: s.server.Socket, Records: filepath.Join(dir, "records"), Spool: filepath.Join(dir, "spool"),
-		Deadline: await.Provoked(2 * time.Second), UID: os.Geteuid(), Now: time.Now}
+		Deadline: await.Guard(time.Minute), UID: os.Geteuid(), Now: time.Now}
 	if err := errors.Join(os.Mkdir(s.Records, 0o755), spool.Make(s.Spool, 0o600, -1)); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
 )
 
 // walkKey is the key under which a script's environment stores the daemon of the script.
@@ -59,7 +60,9 @@ func TestWalks(t *testing.T) {
 			env.Setenv("JJM_STATE", d.dir+"/state")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": until, "daemon": daemonCmd},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "until": until, "unfinished": programs.Unfinished, "daemon": daemonCmd,
+		},
 	})
 }
 

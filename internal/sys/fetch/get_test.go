@@ -39,8 +39,8 @@ func orderOf(t testing.TB, url string) Order {
 	return o
 }
 
-// quick is a pace that repeats soon. Its window is a guard against hangs only.
-var quick = pace{await.Guard(4 * time.Minute), 5 * time.Millisecond}
+// quick is a pace with short waits between repeats and with time limits that only a hang reaches.
+var quick = pace{await.Guard(time.Minute), 5 * time.Millisecond}
 
 // try carries out an order once, in this process, and returns its report.
 func try(o Order) Report {
