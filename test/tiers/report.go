@@ -20,24 +20,59 @@ const tableRows = 10
 // outputLines is the number of lines of a failed test's output that the report repeats.
 const outputLines = 40
 
-// failures returns everything that makes a run fail, with the reason: root tests whose last attempt failed, root tests
-// with a failure that a second run cannot clear, and packages that failed outside of their tests.
+// failures returns everything that makes a run fail, with the reason: root tests that failed and did not pass
+// afterwards, root tests with a failure that a second run cannot clear, and packages that failed outside of their
+// tests.
 func (r *results) failures() map[name]string {
 	red := maps.Clone(r.broken)
-	for n, attempts := range r.tests {
-		if n.root() != n {
-			continue
+	for _, n := range r.order {
+		if why := failure(r.tests[n]); why != "" && n.root() == n {
+			red[n] = why
 		}
-		if last := attempts[len(attempts)-1]; last.outcome == "fail" || last.outcome == "" {
-			red[n] = fmt.Sprintf("failed %s", times(len(attempts)))
-		}
-		for _, a := range attempts {
-			if text := a.final(); text != "" {
-				red[n] = "one of its runs had: " + text
-			}
+	}
+	for _, n := range r.order {
+		attempts := r.tests[n]
+		if n.root() != n && attempts[len(attempts)-1].outcome == "skip" && failure(attempts) != "" && red[n.root()] == "" {
+			red[n.root()] = n.test + " " + failure(attempts)
 		}
 	}
 	return red
+}
+
+// failure returns the reason why the attempts of a test make a run fail, or "" if they do not. A skip clears no earlier
+// failure, because a skipped test proves nothing.
+func failure(attempts []*attempt) string {
+	failed, open, skipped := 0, false, false
+	for _, a := range attempts {
+		if text := a.final(); text != "" {
+			return "one of its runs had: " + text
+		}
+		switch a.outcome {
+		case "fail", "":
+			failed, open, skipped = failed+1, true, false
+		case "pass":
+			open = false
+		case "skip":
+			skipped = true
+		}
+	}
+	switch {
+	case !open:
+		return ""
+	case skipped:
+		return "failed " + times(failed) + ", and was skipped when it ran again"
+	}
+	return "failed " + times(failed)
+}
+
+// lastFailure returns the last attempt that failed, or nil if no attempt failed.
+func lastFailure(attempts []*attempt) *attempt {
+	for _, a := range slices.Backward(attempts) {
+		if a.outcome == "fail" || a.outcome == "" {
+			return a
+		}
+	}
+	return nil
 }
 
 // again returns the failed root tests of a step that may run again, by package. If one of the failures is final, it
@@ -68,14 +103,10 @@ func times(n int) string {
 
 // flaky returns the root tests that failed first and passed when they ran again.
 func (r *results) flaky() []name {
-	var all []name
-	for _, n := range r.order {
-		attempts := r.tests[n]
-		if n.root() == n && attempts[0].outcome == "fail" && attempts[len(attempts)-1].outcome == "pass" {
-			all = append(all, n)
-		}
-	}
-	return all
+	red := r.failures()
+	return slices.DeleteFunc(slices.Clone(r.order), func(n name) bool {
+		return n.root() != n || red[n] != "" || lastFailure(r.tests[n]) == nil
+	})
 }
 
 // leftOut holds the tests that this run left out.
@@ -175,12 +206,16 @@ func (r *run) report() (string, bool) {
 // counts returns the numbers of root tests that finally passed, failed and were skipped. A test that ran in several
 // steps counts once.
 func (r *results) counts() (passed, failed, skipped int) {
-	worst := map[name]int{}
-	rank := map[string]int{"skip": 1, "pass": 2, "fail": 3, "": 3}
+	worst, red := map[name]int{}, r.failures()
+	rank := map[string]int{"skip": 1, "pass": 2, "fail": 2} // a failed test that is not red has passed again
 	for n, attempts := range r.tests {
-		if n.root() == n {
-			of := name{pkg: n.pkg, test: n.test}
-			worst[of] = max(worst[of], rank[attempts[len(attempts)-1].outcome])
+		if n.root() != n {
+			continue
+		}
+		of := name{pkg: n.pkg, test: n.test}
+		worst[of] = max(worst[of], rank[attempts[len(attempts)-1].outcome])
+		if red[n] != "" {
+			worst[of] = 3
 		}
 	}
 	for _, w := range worst {
@@ -305,8 +340,8 @@ func (r *results) failureTable(red map[name]string) string {
 	byName := func(a, b name) int { return strings.Compare(a.String(), b.String()) }
 	for _, n := range slices.SortedFunc(maps.Keys(red), byName) {
 		fmt.Fprintf(&b, "%s: %s\n", n, red[n])
-		if attempts := r.tests[n]; len(attempts) > 0 {
-			b.WriteString(indent(attempts[len(attempts)-1].output.String()))
+		if last := lastFailure(r.tests[n]); last != nil {
+			b.WriteString(indent(last.output.String()))
 		} else if loose := r.loose[n]; loose != nil {
 			b.WriteString(indent(loose.String()))
 		}

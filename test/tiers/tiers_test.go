@@ -57,8 +57,11 @@ func TestIndent_KeepsWhatATestSaysIsWrong(t *testing.T) {
 }
 
 func TestResults_WhatFailsARun(t *testing.T) {
-	const run, fail, pass = `{"Action":"run","Package":"p","Test":"TestA"}`,
-		`{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p","Test":"TestA"}`
+	const run, fail, pass, skip = `{"Action":"run","Package":"p","Test":"TestA"}`,
+		`{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p","Test":"TestA"}`,
+		`{"Action":"skip","Package":"p","Test":"TestA"}`
+	const subFails, subSkips = `{"Action":"fail","Package":"p","Test":"TestA/sub"}`,
+		`{"Action":"skip","Package":"p","Test":"TestA/sub"}`
 	output := func(text string) string {
 		return `{"Action":"output","Package":"p","Test":"TestA","Output":"` + text + `\n"}`
 	}
@@ -70,6 +73,12 @@ func TestResults_WhatFailsARun(t *testing.T) {
 		{"a test that passes", []string{run, pass}, ""},
 		{"a test that fails three times", []string{run, fail, run, fail, run, fail}, "failed 3 times"},
 		{"a test that passes the third time", []string{run, fail, run, fail, run, pass}, ""},
+		{"a test that is skipped", []string{run, skip}, ""},
+		{"a test that fails and is skipped when it runs again", []string{run, fail, run, skip},
+			"failed once, and was skipped"},
+		{"a test that fails, is skipped, and passes", []string{run, fail, run, skip, run, pass}, ""},
+		{"a subtest that fails and is skipped when it runs again", []string{run, subFails, fail, run, subSkips, pass},
+			"TestA/sub failed once, and was skipped"},
 		{"a hang that passes later", []string{run, output("waited 4m0s, beyond its hang guard: rain"), fail, run, pass},
 			"hang guard"},
 		{"a data race that passes later", []string{run, output("WARNING: DATA RACE"), fail, run, pass}, "DATA RACE"},
@@ -86,6 +95,22 @@ func TestResults_WhatFailsARun(t *testing.T) {
 		if (c.want == "") != (len(red) == 0) || !strings.Contains(why, c.want) {
 			t.Errorf("%s: red is %v, want %q", c.name, red, c.want)
 		}
+	}
+}
+
+// A failed test that is skipped when it runs again stands in the table FAILED, with the output of its failure.
+func TestResults_ASkipHidesNoFailure(t *testing.T) {
+	r := play(t,
+		`{"Action":"output","Package":"p","Test":"TestA","Output":"first failure\n"}`,
+		`{"Action":"fail","Package":"p","Test":"TestA"}`,
+		`{"Action":"output","Package":"p","Test":"TestA","Output":"skipped now\n"}`,
+		`{"Action":"skip","Package":"p","Test":"TestA"}`)
+	if table := r.failureTable(r.failures()); !strings.Contains(table, "p TestA (step s): failed once") ||
+		!strings.Contains(table, "\n    first failure\n") {
+		t.Errorf("the table of failures is:\n%s", table)
+	}
+	if passed, failed, skipped := r.counts(); passed != 0 || failed != 1 || skipped != 0 || len(r.flaky()) > 0 {
+		t.Errorf("%d passed, %d failed, %d skipped, flaky %v", passed, failed, skipped, r.flaky())
 	}
 }
 
