@@ -16,6 +16,8 @@
 // cost most, the tests that passed only in a second run (FLAKY), and the tests that failed. The exit status is 0 if
 // every test passed, 1 if a test failed or was left out without a reason, and 2 if the run could not begin.
 //
+// The temporary files of a failed step are kept until the next run of a tier that uses batch systems begins.
+//
 // Two runs on one machine would disturb each other, because they share its ports, accounts and batch systems. The
 // second run waits for the first and prints that it waits.
 package main

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -46,6 +47,9 @@ func runTier(name string, only []string) (bool, error) {
 			return false, err
 		}
 		defer unlock()
+		if err := forgetFiles(); err != nil {
+			return false, err
+		}
 	}
 	dir, err := os.MkdirTemp("", "jjm-tiers-")
 	if err != nil {
@@ -68,6 +72,19 @@ func runTier(name string, only []string) (bool, error) {
 	tables, err := readTables(r.file(tablesDir))
 	fmt.Print(tables, report)
 	return ok, err
+}
+
+// withScript is the script that runs a step's command with its batch systems and a folder for temporary files.
+const withScript = "scripts/testbed/with.sh"
+
+// forgetFiles removes the files that the failed steps of earlier runs have kept.
+func forgetFiles() error {
+	cmd := exec.Command("sh", withScript)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("remove the files of failed runs: %s: %w", withScript, err)
+	}
+	return nil
 }
 
 // readTables returns the tables that tests have written for people, one after the other.

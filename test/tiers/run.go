@@ -254,7 +254,7 @@ func (r *run) step(s step, lane int, try string) error {
 func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
 	if !s.cached {
-		argv = append(argv, "sh", "scripts/testbed/with.sh")
+		argv = append(argv, "sh", withScript)
 	}
 	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
