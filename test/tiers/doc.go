@@ -7,7 +7,8 @@
 //
 // A tier is a list of steps. Each step runs some packages. The real batch systems that the step names are started
 // before the step and stopped after it. gotestsum runs the packages, at most two at a time, or three on a quick machine
-// (JJM_TEST_JOBS). Failed tests run again when all steps are over and no other test runs.
+// (JJM_TEST_JOBS). When all steps are over, each failed test runs again, alone, at most twice. After more than 20
+// failures no test runs again.
 //
 // go test takes the results of the tier "unit" from its cache while a package's files stay the same, in "make test"
 // too. What tests find out about the machine through package needs counts as one of these files.

@@ -75,19 +75,23 @@ func lastFailure(attempts []*attempt) *attempt {
 	return nil
 }
 
-// again returns the failed root tests of a step that may run again, by package. If one of the failures is final, it
-// returns none.
-func (r *results) again(step string) map[string][]string {
-	tests := map[string][]string{}
-	for n := range r.failures() {
-		if n.step != step {
-			continue
-		}
-		attempts := r.tests[n]
-		if len(attempts) == 0 || attempts[len(attempts)-1].final() != "" || attempts[len(attempts)-1].outcome == "" {
+// again returns the failed root tests of a step that may run again. If one of the failures is final, it returns none.
+func (r *results) again(step string) []name {
+	var tests []name
+	red := r.failures()
+	for n := range red {
+		if n.step == step && n.test == "" {
 			return nil
 		}
-		tests[n.pkg] = append(tests[n.pkg], n.test)
+	}
+	for _, n := range r.order {
+		if n.step != step || red[n] == "" {
+			continue
+		}
+		if last := lastFailure(r.tests[n]); last != nil && (last.final() != "" || last.outcome == "") {
+			return nil
+		}
+		tests = append(tests, n)
 	}
 	return tests
 }
@@ -193,6 +197,9 @@ func (r *run) report() (string, bool) {
 	b.WriteString(left.String())
 	b.WriteString(r.results.flakyTable())
 	b.WriteString(r.results.failureTable(red))
+	if r.notAgain != "" {
+		fmt.Fprintf(&b, "\nNO FAILED TEST RAN AGAIN: %s\n", r.notAgain)
+	}
 	b.WriteString("\n" + r.machine.String() + "\n")
 	after := childrenCost()
 	c := cost{Wall: time.Since(r.began), User: after.User - r.before.User, Sys: after.Sys - r.before.Sys}

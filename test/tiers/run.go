@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +37,8 @@ type run struct {
 	over    map[int]bool      // the lanes that have ended
 	slots   int               // the lane that ended last; at the end of the run, this lane has all slots
 	done    []stepTime
+
+	notAgain string // the reason why no failed test ran again
 }
 
 // stepTime is how long a step took.
@@ -177,25 +178,36 @@ func (r *run) laneIsOver(lane int) error {
 	return nil
 }
 
-// mostAgain is the maximum number of failed tests that run again. If more tests fail, they have a common cause.
+// mostAgain is the maximum number of failures after which the failed tests run again. If more tests fail, they have a
+// common cause.
 const mostAgain = 20
 
-// again runs the failed tests again, at most twice, while no other test runs.
+// whyNotAgain returns the reason why no failed test runs again, or "" if the failed tests run again. steps is the
+// number of steps that failed although none of their tests failed.
+func whyNotAgain(failures, steps int) string {
+	switch {
+	case steps > 0:
+		return "a step failed outside of its tests"
+	case failures > mostAgain:
+		return fmt.Sprintf("there are %d failures, and at most %d run again", failures, mostAgain)
+	}
+	return ""
+}
+
+// again runs each failed test again, one after the other, at most twice. No other test runs meanwhile.
 func (r *run) again() error {
 	for try := 2; try <= 3; try++ {
-		failures := r.results.failures()
-		if len(failures) == 0 || len(failures) > mostAgain || len(r.failed) > 0 {
+		failures := len(r.results.failures())
+		if why := whyNotAgain(failures, len(r.failed)); why != "" {
+			if try == 2 {
+				r.notAgain = why
+			}
 			return nil
 		}
-		for _, lane := range r.tier.lanes {
-			for _, s := range lane {
-				for pkg, tests := range r.results.again(s.name) {
-					one := s
-					one.packages, one.without = []string{"." + strings.TrimPrefix(pkg, module)}, nil
-					one.run = "^(" + strings.Join(tests, "|") + ")$"
-					if err := r.step(one, r.slots, fmt.Sprintf(", try %d", try)); err != nil {
-						return err
-					}
+		for _, s := range slices.Concat(r.tier.lanes...) {
+			for _, n := range r.results.again(s.name) {
+				if err := r.step(s.only(n), r.slots, fmt.Sprintf(", try %d: %s", try, n.test)); err != nil {
+					return err
 				}
 			}
 		}
@@ -241,8 +253,7 @@ func (r *run) step(s step, lane int, try string) error {
 	if err := r.results.read(s.name, f); err != nil {
 		return fmt.Errorf("step %s: %w", s.name, err)
 	}
-	red := func(n name) bool { return n.step == s.name }
-	if status != 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(r.results.failures())), red) {
+	if status != 0 && !r.results.failedNow(s.name) {
 		r.failed[s.name] = fmt.Sprintf("exit status %d, and no test failed", status)
 	}
 	return nil
@@ -259,8 +270,11 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
 		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off", "-ldflags=-w")
+	if !s.cached || s.again {
+		argv = append(argv, "-count=1")
+	}
 	if !s.cached { // go test caches no results of test programs that run through -exec
-		argv = append(argv, "-count=1", "-exec", r.self+" "+packageVerb)
+		argv = append(argv, "-exec", r.self+" "+packageVerb)
 	}
 	if s.race {
 		argv = append(argv, "-race")
