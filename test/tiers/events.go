@@ -43,12 +43,15 @@ type results struct {
 	broken map[name]string
 	// loose is the output outside of tests. Its names have no test.
 	loose map[name]*strings.Builder
+	// served contains the packages by how their results came: false if they ran, true if go's cache had them.
+	served map[name]bool
 	// now contains the tests of the events that read has read last.
 	now map[name]bool
 }
 
 func newResults() *results {
-	return &results{tests: map[name][]*attempt{}, broken: map[name]string{}, loose: map[name]*strings.Builder{}}
+	return &results{tests: map[name][]*attempt{}, broken: map[name]string{}, loose: map[name]*strings.Builder{},
+		served: map[name]bool{}}
 }
 
 // read adds the events of a step. It returns an error if a line is not an event.
@@ -105,7 +108,11 @@ func (r *results) addOfPackage(of name, e event) {
 	switch e.Action {
 	case "output":
 		r.looseOutput(of).WriteString(e.Output)
+		if strings.HasPrefix(e.Output, "ok ") {
+			r.served[of] = strings.HasSuffix(e.Output, "\t(cached)\n")
+		}
 	case "fail":
+		r.served[of] = false
 		failed := false
 		for n := range r.now { // a test that failed in an earlier run explains nothing
 			if n.pkg != of.pkg {

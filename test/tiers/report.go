@@ -189,11 +189,19 @@ func (r *run) report() (string, bool) {
 	byPackage := map[string]cost{}
 	fmt.Fprintf(&b, "\nsteps            wall   CPU of test programs\n")
 	for _, d := range r.done {
-		lines, _ := os.ReadFile(r.costsOf(d.step)) // a step without test programs has no such file
-		programs := readCosts(string(lines), byPackage)
-		fmt.Fprintf(&b, "%16.1f s %8.1f s  %s\n", d.wall.Seconds(), programs.cpu().Seconds(), d.step)
+		cpu := "not counted"
+		if !d.cached {
+			lines, _ := os.ReadFile(r.costsOf(d.step)) // a step without test programs has no such file
+			cpu = fmt.Sprintf("%8.1f s", readCosts(string(lines), byPackage).cpu().Seconds())
+		}
+		fmt.Fprintf(&b, "%16.1f s %s  %s\n", d.wall.Seconds(), cpu, d.step)
 	}
 	b.WriteString(costly(byPackage))
+	for _, d := range r.done {
+		if d.cached {
+			b.WriteString(r.results.notCounted(d.step))
+		}
+	}
 	b.WriteString(left.String())
 	b.WriteString(r.results.flakyTable())
 	b.WriteString(r.results.failureTable(red))
@@ -297,6 +305,22 @@ func costly(byPackage map[string]cost) string {
 	fmt.Fprintf(&b, "            %8.1f s             all test programs; the rest compiled them, or served them\n",
 		all.cpu().Seconds())
 	return b.String()
+}
+
+// notCounted returns the line about a cached step: its packages have no CPU in the table of packages.
+func (r *results) notCounted(step string) string {
+	ran, cached := 0, 0
+	for of, served := range r.served {
+		switch {
+		case of.step != step:
+		case served:
+			cached++
+		default:
+			ran++
+		}
+	}
+	return fmt.Sprintf("    not counted: step %s: %d of its packages ran, and go's cache had the results of %d\n"+
+		"    (go test caches no results of programs whose CPU is measured)\n", step, ran, cached)
 }
 
 func (l leftOut) String() string {

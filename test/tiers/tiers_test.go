@@ -218,6 +218,27 @@ func TestCostly_SumsTheRunsOfAPackage(t *testing.T) {
 	}
 }
 
+// A cached step has no CPU figures. The report says so, and which of the step's packages ran.
+func TestReport_SaysWhichStepIsNotCounted(t *testing.T) {
+	ok := func(pkg, how string) []string {
+		return []string{`{"Action":"output","Package":"` + pkg + `","Output":"ok  \t` + pkg + `\t` + how + `\n"}`,
+			`{"Action":"pass","Package":"` + pkg + `","Elapsed":1}`}
+	}
+	r := &run{results: play(t, slices.Concat(ok("p", "(cached)"), ok("q", "1.2s"), ok("r", "(cached)"),
+		[]string{`{"Action":"fail","Package":"x"}`})...), dir: t.TempDir(), load: watchLoad(),
+		done: []stepTime{{step: "s", cached: true}, {step: "other"}}}
+	report, _ := r.report()
+	for _, want := range []string{" not counted  s\n", " 0.0 s  other\n",
+		"not counted: step s: 2 of its packages ran, and go's cache had the results of 2\n"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("%q is missing in the report\n%s", want, report)
+		}
+	}
+	if strings.Contains(report, "step other:") {
+		t.Errorf("a counted step is said not to be counted:\n%s", report)
+	}
+}
+
 func TestMachine_SlownessIsTheYardsticks(t *testing.T) {
 	for wall, want := range map[time.Duration]int{
 		100 * time.Microsecond: 1, 1500 * time.Microsecond: 4, 3500 * time.Microsecond: 4,
@@ -230,6 +251,9 @@ func TestMachine_SlownessIsTheYardsticks(t *testing.T) {
 }
 
 func TestRunReaping_CountsWhatOrphansUsed(t *testing.T) {
+	for _, name := range []string{slotsVar, costsVar} { // this run's own
+		t.Setenv(name, "")
+	}
 	if status := measurePackage([]string{"/bin/sh", "-c", "exit 3"}); status != 3 {
 		t.Errorf("status %d", status)
 	}
