@@ -32,7 +32,6 @@ func failedRun(t *testing.T, tests ...string) (r *run, calls string) {
 	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("CALLS", calls)
 	var events []string
 	for _, test := range tests {
@@ -40,8 +39,9 @@ func failedRun(t *testing.T, tests ...string) (r *run, calls string) {
 		events = append(events, fmt.Sprintf(`{"Action":"fail","Package":"%s","Test":"%s"}`, pkg, test))
 	}
 	s := step{name: "s", packages: []string{"./..."}, cached: true}
-	r = &run{tier: tier{lanes: [][]step{{s}}}, dir: dir, reaper: newReaper(), results: play(t, events...),
-		env: os.Environ(), failed: map[string]string{}, packages: []string{"jjm/p", "jjm/q"}, load: watchLoad()}
+	r = &run{goTool: filepath.Join(dir, "go"), tier: tier{lanes: [][]step{{s}}}, dir: dir, reaper: newReaper(),
+		results: play(t, events...), env: os.Environ(), failed: map[string]string{}, load: watchLoad(),
+		packages: []string{"jjm/p", "jjm/q"}}
 	return r, calls
 }
 

@@ -31,7 +31,7 @@ func contributing(t *testing.T) string {
 
 func TestContributing_EachExampleRunsATest(t *testing.T) {
 	page := contributing(t)
-	packages, err := packagesWithTests()
+	packages, err := packagesWithTests("go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ type run struct {
 	tier     tier
 	dir      string // folder of this run's own files
 	self     string // the path of this program
+	goTool   string // the path of the go command
 	machine  machine
 	began    time.Time
 	before   cost
@@ -55,6 +56,9 @@ func newRun(t tier, dir string) (*run, error) {
 	if r.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
+	if r.goTool, err = goCommand(); err != nil {
+		return nil, err
+	}
 	if r.machine, err = measureMachine(); err != nil {
 		return nil, err
 	}
@@ -66,7 +70,7 @@ func newRun(t tier, dir string) (*run, error) {
 	if err := makeSlots(r.file("slots"), len(t.lanes), r.jobs); err != nil {
 		return nil, err
 	}
-	if r.packages, err = packagesWithTests(); err != nil {
+	if r.packages, err = packagesWithTests(r.goTool); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(r.file("bin"), 0o755); err != nil {
@@ -92,9 +96,13 @@ func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
 // costsOf returns the path of the file to which the test programs of a step write what they cost.
 func (r *run) costsOf(step string) string { return r.file("costs of " + step) }
 
+// goCommand returns the path of the go command that runs this program. "go run" puts its own folder first in PATH, so
+// this is also the go command that "make GO=..." names, or that its program starts if it is a script.
+func goCommand() (string, error) { return exec.LookPath("go") }
+
 // packagesWithTests returns the import paths of the module's packages that have tests.
-func packagesWithTests() ([]string, error) {
-	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
+func packagesWithTests(goTool string) ([]string, error) {
+	cmd := exec.Command(goTool, "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -103,10 +111,10 @@ func packagesWithTests() ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// makePrograms builds the programs, so that no programs of another commit are tested, and copies them to a folder in
-// which every account can run them.
+// makePrograms builds the programs with the go command of this run, so that no programs of another commit are tested,
+// and copies them to a folder in which every account can run them.
 func (r *run) makePrograms() error {
-	build := exec.Command("make", "-s", "build")
+	build := exec.Command("make", "-s", "build", "GO="+r.goTool)
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("make build: %w", err)
@@ -268,7 +276,7 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	if !s.cached {
 		argv = append(argv, "sh", withScript)
 	}
-	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
+	argv = append(argv, r.goTool, "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
 		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off", "-ldflags=-w")
 	if !s.cached || s.again {

@@ -165,7 +165,7 @@ func TestResults_WhatRunsAgain(t *testing.T) {
 
 func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.T) {
 	t.Chdir("../..")
-	all, err := packagesWithTests()
+	all, err := packagesWithTests("go")
 	if err != nil || len(all) < 90 {
 		t.Fatalf("%d packages, %v", len(all), err)
 	}
@@ -193,7 +193,7 @@ func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.
 
 func TestTiers_EveryPatternMatchesAPackage(t *testing.T) {
 	t.Chdir("../..")
-	all, err := packagesWithTests()
+	all, err := packagesWithTests("go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,10 +388,28 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	}
 }
 
-// A run tests the programs of its own tree, even if an earlier build left other programs in bin.
+// A step runs the go command that runs this program, which "make GO=..." chooses.
+func TestGoCommand_IsTheOneThatRunsTheTiers(t *testing.T) {
+	path, err := goCommand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(path, "env", "GOVERSION").Output()
+	if version := strings.TrimSpace(string(out)); err != nil || version != runtime.Version() {
+		t.Errorf("%s is %s, %v; this test was built by %s", path, version, err, runtime.Version())
+	}
+	argv := (&run{goTool: "/opt/go/bin/go"}).argv(step{cached: true}, []string{"p"}, "events")
+	if argv[0] != "/opt/go/bin/go" {
+		t.Errorf("a step runs %q", argv)
+	}
+}
+
+// A run tests the programs of its own tree, even if an earlier build left other programs in bin. It builds them with
+// its own go command, whatever GO the make command has that started the run.
 func TestMakePrograms_TestsNoneOfAnotherCommit(t *testing.T) {
 	tree, dir := t.TempDir(), t.TempDir()
-	for name, text := range map[string]string{"bin/jjm": "of before", "Makefile": "build:\n\techo of now >bin/jjm\n"} {
+	const makefile = "build:\n\techo of now, by $(GO) >bin/jjm\n"
+	for name, text := range map[string]string{"bin/jjm": "of before", "Makefile": makefile} {
 		path := filepath.Join(tree, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
@@ -401,10 +419,12 @@ func TestMakePrograms_TestsNoneOfAnotherCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(tree)
-	if err := (&run{dir: dir}).makePrograms(); err != nil {
+	t.Setenv("MAKEFLAGS", " -- GO=/usr/bin/another-go")
+	if err := (&run{dir: dir, goTool: "/opt/go/bin/go"}).makePrograms(); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "bin/jjm")); err != nil || string(text) != "of now\n" {
+	text, err := os.ReadFile(filepath.Join(dir, "bin/jjm"))
+	if err != nil || string(text) != "of now, by /opt/go/bin/go\n" {
 		t.Errorf("the run has programs %q, %v", text, err)
 	}
 }
