@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jjm/internal/testkit/needs"
 )
 
 // goTest matches an example of a page that runs tests: the tier, the folder of the package, and the pattern of -run.
@@ -66,6 +68,61 @@ func TestContributing_EachNamedStepIsThere(t *testing.T) {
 		one := tiers()[example[1]]
 		if err := one.keep(strings.Fields(example[2])); err != nil {
 			t.Errorf("%s: %v", example[0], err)
+		}
+	}
+}
+
+// covers reports whether a step runs all tests that another step runs in a package.
+func (s step) covers(other step, all []string, pkg string) bool {
+	for _, system := range other.systems {
+		if !slices.Contains(s.systems, system) {
+			return false
+		}
+	}
+	return slices.Contains(s.choose(all), pkg) && (s.run == "" || s.run == other.run) && (s.race || !other.race) &&
+		(len(s.systems) == 0) == (len(other.systems) == 0) // some tests run only without a batch system
+}
+
+func TestCampaign_RunsEveryTestOfTheOtherTiers(t *testing.T) {
+	t.Chdir("../..")
+	packages, err := packagesWithTests("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := slices.Concat(tiers()[needs.Whole].lanes...)
+	for _, name := range tierNames() {
+		for _, s := range slices.Concat(tiers()[name].lanes...) {
+			for _, pkg := range s.choose(packages) {
+				if !slices.ContainsFunc(whole, func(c step) bool { return c.covers(s, packages, pkg) }) {
+					t.Errorf("tier %s, step %s: the campaign does not run %s so", name, s.name, pkg)
+				}
+			}
+		}
+	}
+}
+
+// The help and the page name the same commands that are not part of the campaign.
+func TestCampaign_SaysWhatItLacks(t *testing.T) {
+	page := contributing(t)
+	_, row, _ := strings.Cut(page, "\n| `make campaign` |")
+	row, _, _ = strings.Cut(row, "\n")
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := usage()
+	for _, command := range notInCampaign {
+		if !strings.Contains(row, "`"+command+"`") || !strings.Contains(help, command) {
+			t.Errorf("%s is not part of the campaign; the help is\n%s\nand the page says %s", command, help, row)
+		}
+		target, isTarget := strings.CutPrefix(command, "make ")
+		if isTarget && !strings.Contains(string(makefile), "\n"+target+":") {
+			t.Errorf("the Makefile has no target %s", target)
+		}
+	}
+	for _, s := range slices.Concat(tiers()[needs.Whole].lanes...) {
+		if !strings.Contains(help, "\n    "+s.name+"\n") {
+			t.Errorf("the help does not name step %s:\n%s", s.name, help)
 		}
 	}
 }

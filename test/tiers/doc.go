@@ -2,7 +2,7 @@
 //
 //	go run ./test/tiers unit          the tests that need no daemon, batch system or account
 //	go run ./test/tiers test          make test
-//	go run ./test/tiers faults        a campaign, by name; "campaign" runs all of them
+//	go run ./test/tiers faults        a campaign, by name; "campaign" runs every test
 //	go run ./test/tiers test slurm    some steps of a tier
 //
 // A tier is a list of steps. Each step runs some packages. The real batch systems that the step names are started

@@ -6,7 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+
+	"jjm/internal/testkit/needs"
 )
 
 func main() {
@@ -15,7 +18,7 @@ func main() {
 		os.Exit(measurePackage(os.Args[2:]))
 	}
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: go run ./test/tiers TIER [STEP...]\nTIER is one of: "+strings.Join(tierNames(), ", "))
+		fmt.Fprint(os.Stderr, usage())
 		os.Exit(2)
 	}
 	ok, err := runTier(os.Args[1], os.Args[2:])
@@ -27,6 +30,24 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// usage returns the help: each tier with its steps.
+func usage() string {
+	var b strings.Builder
+	b.WriteString("usage: go run ./test/tiers TIER [STEP...]\n\nThe tiers and their steps:\n")
+	for _, name := range tierNames() {
+		fmt.Fprintf(&b, "\n%s\n", name)
+		for _, s := range slices.Concat(tiers()[name].lanes...) {
+			fmt.Fprintf(&b, "    %s\n", s.name)
+		}
+	}
+	fmt.Fprintf(&b, "\nThe tier %s runs every test of the other tiers, in full size. It does not run\n%s.\n",
+		needs.Whole, strings.Join(notInCampaign, ", "))
+	return b.String()
+}
+
+// notInCampaign are the commands that check or measure jjm and are not part of "make campaign".
+var notInCampaign = []string{"make bench", "make fuzz", "make test-settings", "go tool staticcheck"}
 
 // runTier runs the steps of a tier one after the other, or only the named steps, and prints the report. It returns
 // false if a test failed.
