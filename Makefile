@@ -47,7 +47,8 @@ demo: build
 #   make unit             what needs no daemon, batch system or account: while writing
 #   make test             everything that must be true, in minutes; as root on Debian
 #                         with the real batch systems
-#   make test-faults      a campaign, by name; make campaign runs all of them
+#   make test-faults      a campaign, by name; make campaign runs every test in full size,
+#                         without make bench, fuzz, test-settings and the linter
 TIERS = $(GO) run ./test/tiers
 .PHONY: unit test test-faults test-operations test-hostile test-gatekeepers test-systems campaign race
 unit:

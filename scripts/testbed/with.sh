@@ -5,6 +5,10 @@
 # First it removes what earlier runs left that were killed: their processes,
 # mounts and files. This run's own temporary files are in one folder, which
 # TMPDIR names to the command, and which is locked as long as the run lives.
+# If the command fails, the folder is kept, and with.sh prints its name. At most
+# $most_kept folders are kept; then the files of a failed command are removed.
+# Without a command, with.sh only removes the kept folders and what killed runs
+# left. make test and each campaign begin with that.
 #
 # As root on Debian it begins to install and start them, all at
 # once and in the background - a test that needs one waits for it. However they
@@ -17,15 +21,13 @@
 # it makes a file, which took a twentieth of the CPU of a test run.
 #
 #   JJM_BEDS   which of them        slurm condor condor2 sge gram arc
-#   JJM_RUN    a word for the run of a whole tier. The files of a failed command
-#              stay until another such run begins, for the first three commands;
-#              without the word they stay until with.sh runs again.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/testbed/common.sh
 . "$here/common.sh"
 beds=${JJM_BEDS-slurm condor condor2 sge gram arc}
-runs=${JJM_RUNS:-/tmp/jjm-run} # the variable is for tests of this script
+runs=${JJM_RUNS:-/tmp/jjm-run} # JJM_RUNS is for tests of this script
+most_kept=10
 caller_alone=${JJM_BED_ALONE:-0} # for tests of this script
 unset JJM_BED_ALONE
 
@@ -36,23 +38,45 @@ remove_run() {
 	rm -rf --one-file-system "$1"
 }
 
-# sweep removes the folders whose lock nobody holds. One without a lock may just
-# be made.
+# sweep removes the folders whose lock nobody holds, except the kept folders. A
+# folder without a lock may just be made.
 sweep() {
-	kept=0
 	for run in "$runs".*; do
 		[ -O "$run" ] || continue
+		[ ! -O "$run/kept" ] || continue
 		if [ -e "$run/lock" ]; then
 			flock -n "$run/lock" true || continue
-			if [ -n "${JJM_RUN:-}" ] && [ "$kept" -lt 3 ] && [ "$(cat "$run/of" 2>/dev/null)" = "$JJM_RUN" ]; then
-				kept=$((kept + 1))
-				continue
-			fi
-			say "removing $run, which an earlier run has left"
+			say "removing $run, which a killed run has left"
 			remove_run "$run"
 		elif [ -n "$(find "$run" -prune -mmin +10)" ]; then
 			remove_run "$run"
 		fi
+	done
+}
+
+# kept_folders prints the folders of failed runs. keep has renamed their locks.
+kept_folders() {
+	for kept in "$runs".*/kept; do
+		[ ! -O "$kept" ] || echo "${kept%/kept}"
+	done
+}
+
+# keep keeps the folder of this run until forget, unless others are kept already.
+keep() {
+	mv "$run/lock" "$run/kept" # works on a full disk too
+	if [ "$(kept_folders | wc -l)" -le "$most_kept" ]; then
+		say "the files of this run are in $run until the next make test or campaign begins"
+	else
+		say "the files of this run are removed, because those of $most_kept failed runs are kept: $runs.*"
+		remove_run "$run"
+	fi
+}
+
+# forget removes the kept folders.
+forget() {
+	kept_folders | while read -r folder; do
+		say "removing $folder, the files of a failed run"
+		remove_run "$folder" </dev/null
 	done
 }
 
@@ -91,6 +115,10 @@ start_bed() {
 }
 
 sweep
+if [ $# = 0 ]; then
+	forget
+	exit 0
+fi
 begin_run
 trap 'end_below "$run"; exit 130' HUP INT TERM
 
@@ -117,7 +145,6 @@ end_below "$run"
 if [ "$status" = 0 ]; then
 	remove_run "$run"
 else
-	echo "${JJM_RUN:-}" >"$run/of"
-	say "the files of this run are in $run until the next one${JJM_RUN:+ of a tier}"
+	keep
 fi
 exit "$status"

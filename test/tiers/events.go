@@ -43,15 +43,21 @@ type results struct {
 	broken map[name]string
 	// loose is the output outside of tests. Its names have no test.
 	loose map[name]*strings.Builder
+	// served contains the packages by how their results came: false if they ran, true if go's cache had them.
+	served map[name]bool
+	// now contains the tests of the events that read has read last.
+	now map[name]bool
 }
 
 func newResults() *results {
-	return &results{tests: map[name][]*attempt{}, broken: map[name]string{}, loose: map[name]*strings.Builder{}}
+	return &results{tests: map[name][]*attempt{}, broken: map[name]string{}, loose: map[name]*strings.Builder{},
+		served: map[name]bool{}}
 }
 
 // read adds the events of a step. It returns an error if a line is not an event.
 func (r *results) read(step string, in io.Reader) error {
 	lines := bufio.NewReader(in)
+	r.now = map[name]bool{}
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
@@ -102,13 +108,17 @@ func (r *results) addOfPackage(of name, e event) {
 	switch e.Action {
 	case "output":
 		r.looseOutput(of).WriteString(e.Output)
+		if strings.HasPrefix(e.Output, "ok ") {
+			r.served[of] = strings.HasSuffix(e.Output, "\t(cached)\n")
+		}
 	case "fail":
+		r.served[of] = false
 		failed := false
-		for n, attempts := range r.tests {
-			if n.step != of.step || n.pkg != of.pkg {
+		for n := range r.now { // a test that failed in an earlier run explains nothing
+			if n.pkg != of.pkg {
 				continue
 			}
-			last := attempts[len(attempts)-1]
+			last := r.last(n)
 			if last.outcome == "" {
 				r.broken[of] = "it ended in the middle of " + n.test
 				return
@@ -121,7 +131,27 @@ func (r *results) addOfPackage(of name, e event) {
 	}
 }
 
+// last returns the last attempt of a test.
+func (r *results) last(n name) *attempt { return r.tests[n][len(r.tests[n])-1] }
+
+// failedNow reports whether the events that read has read last have a failure, or a package of the step failed outside
+// of its tests.
+func (r *results) failedNow(step string) bool {
+	for n := range r.now {
+		if last := r.last(n); last.outcome == "fail" || last.outcome == "" {
+			return true
+		}
+	}
+	for n := range r.broken {
+		if n.step == step {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *results) addOfTest(n name, e event) {
+	r.now[n] = true
 	attempts := r.tests[n]
 	if len(attempts) == 0 {
 		r.order = append(r.order, n)

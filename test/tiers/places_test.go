@@ -85,7 +85,7 @@ func (t tier) runs(all []string, pkg, test string) bool {
 func TestTiers_ACampaignRunsEachTestThatIsLeftToIt(t *testing.T) {
 	all := places(t, "../..")
 	t.Chdir("../..")
-	packages, err := packagesWithTests()
+	packages, err := packagesWithTests("go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ var ofEachKind = map[string][]string{
 
 func TestTiers_WhatOneAccountDoesToAnotherIsTriedInBoth(t *testing.T) {
 	t.Chdir("../..")
-	packages, err := packagesWithTests()
+	packages, err := packagesWithTests("go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,47 +25,74 @@ const outputLines = 40
 // tests.
 func (r *results) failures() map[name]string {
 	red := maps.Clone(r.broken)
-	for n, attempts := range r.tests {
-		if n.root() != n {
-			continue
+	for _, n := range r.order {
+		if why := failure(r.tests[n]); why != "" && n.root() == n {
+			red[n] = why
 		}
-		switch last := attempts[len(attempts)-1].outcome; {
-		case last == "fail" || last == "":
-			red[n] = fmt.Sprintf("failed %s", times(len(attempts)))
-		case outcome(attempts) == "fail":
-			red[n] = "failed, and was skipped when it ran again"
-		}
-		for _, a := range attempts {
-			if text := a.final(); text != "" {
-				red[n] = "one of its runs had: " + text
-			}
+	}
+	for _, n := range r.order {
+		attempts := r.tests[n]
+		if n.root() != n && attempts[len(attempts)-1].outcome == "skip" && failure(attempts) != "" && red[n.root()] == "" {
+			red[n.root()] = n.test + " " + failure(attempts)
 		}
 	}
 	return red
 }
 
-// outcome returns how a test ended in all its attempts: as the last of them, but a skip does not undo a failure.
-func outcome(attempts []*attempt) string {
-	last := attempts[len(attempts)-1].outcome
-	if last == "skip" && slices.ContainsFunc(attempts, func(a *attempt) bool { return a.outcome == "fail" }) {
-		return "fail"
+// failure returns the reason why the attempts of a test make a run fail, or "" if they do not. A skip clears no earlier
+// failure, because a skipped test proves nothing.
+func failure(attempts []*attempt) string {
+	failed, open, skipped := 0, false, false
+	for _, a := range attempts {
+		if text := a.final(); text != "" {
+			return "one of its runs had: " + text
+		}
+		switch a.outcome {
+		case "fail", "":
+			failed, open, skipped = failed+1, true, false
+		case "pass":
+			open = false
+		case "skip":
+			skipped = true
+		}
 	}
-	return last
+	switch {
+	case !open:
+		return ""
+	case skipped:
+		return "failed " + times(failed) + ", and was skipped when it ran again"
+	}
+	return "failed " + times(failed)
+}
+
+// lastFailure returns the last attempt that failed, or nil if no attempt failed.
+func lastFailure(attempts []*attempt) *attempt {
+	for _, a := range slices.Backward(attempts) {
+		if a.outcome == "fail" || a.outcome == "" {
+			return a
+		}
+	}
+	return nil
 }
 
 // again returns the failed root tests of a step that may run again. If one of the failures is final, it returns none.
-func (r *results) again(step string) (tests []name) {
-	for n := range r.failures() {
-		if n.step != step {
+func (r *results) again(step string) []name {
+	var tests []name
+	red := r.failures()
+	for n := range red {
+		if n.step == step && n.test == "" {
+			return nil
+		}
+	}
+	for _, n := range r.order {
+		if n.step != step || red[n] == "" {
 			continue
 		}
-		attempts := r.tests[n]
-		if len(attempts) == 0 || attempts[len(attempts)-1].final() != "" || attempts[len(attempts)-1].outcome == "" {
+		if last := lastFailure(r.tests[n]); last != nil && (last.final() != "" || last.outcome == "") {
 			return nil
 		}
 		tests = append(tests, n)
 	}
-	slices.SortFunc(tests, func(a, b name) int { return strings.Compare(a.String(), b.String()) })
 	return tests
 }
 
@@ -80,14 +107,10 @@ func times(n int) string {
 
 // flaky returns the root tests that failed first and passed when they ran again.
 func (r *results) flaky() []name {
-	var all []name
-	for _, n := range r.order {
-		attempts := r.tests[n]
-		if n.root() == n && attempts[0].outcome == "fail" && attempts[len(attempts)-1].outcome == "pass" {
-			all = append(all, n)
-		}
-	}
-	return all
+	red := r.failures()
+	return slices.DeleteFunc(slices.Clone(r.order), func(n name) bool {
+		return n.root() != n || red[n] != "" || lastFailure(r.tests[n]) == nil
+	})
 }
 
 // leftOut holds the tests that this run left out.
@@ -166,19 +189,25 @@ func (r *run) report() (string, bool) {
 	byPackage := map[string]cost{}
 	fmt.Fprintf(&b, "\nsteps            wall   CPU of test programs\n")
 	for _, d := range r.done {
-		lines, _ := os.ReadFile(r.costsOf(d.step)) // a step without test programs has no such file
-		programs := readCosts(string(lines), byPackage)
-		if d.cached {
-			fmt.Fprintf(&b, "%16.1f s %10s  %s: not measured, because go test keeps results of unchanged packages\n",
-				d.wall.Seconds(), "", d.step)
-			continue
+		cpu := "not counted"
+		if !d.cached {
+			lines, _ := os.ReadFile(r.costsOf(d.step)) // a step without test programs has no such file
+			cpu = fmt.Sprintf("%8.1f s", readCosts(string(lines), byPackage).cpu().Seconds())
 		}
-		fmt.Fprintf(&b, "%16.1f s %8.1f s  %s\n", d.wall.Seconds(), programs.cpu().Seconds(), d.step)
+		fmt.Fprintf(&b, "%16.1f s %s  %s\n", d.wall.Seconds(), cpu, d.step)
 	}
 	b.WriteString(costly(byPackage))
+	for _, d := range r.done {
+		if d.cached {
+			b.WriteString(r.results.notCounted(d.step))
+		}
+	}
 	b.WriteString(left.String())
 	b.WriteString(r.results.flakyTable())
 	b.WriteString(r.results.failureTable(red))
+	if r.notAgain != "" {
+		fmt.Fprintf(&b, "\nNO FAILED TEST RAN AGAIN: %s\n", r.notAgain)
+	}
 	b.WriteString("\n" + r.machine.String() + "\n")
 	after := childrenCost()
 	c := cost{Wall: time.Since(r.began), User: after.User - r.before.User, Sys: after.Sys - r.before.Sys}
@@ -192,12 +221,16 @@ func (r *run) report() (string, bool) {
 // counts returns the numbers of root tests that finally passed, failed and were skipped. A test that ran in several
 // steps counts once.
 func (r *results) counts() (passed, failed, skipped int) {
-	worst := map[name]int{}
-	rank := map[string]int{"skip": 1, "pass": 2, "fail": 3, "": 3}
+	worst, red := map[name]int{}, r.failures()
+	rank := map[string]int{"skip": 1, "pass": 2, "fail": 2} // a failed test that is not red has passed again
 	for n, attempts := range r.tests {
-		if n.root() == n {
-			of := name{pkg: n.pkg, test: n.test}
-			worst[of] = max(worst[of], rank[outcome(attempts)])
+		if n.root() != n {
+			continue
+		}
+		of := name{pkg: n.pkg, test: n.test}
+		worst[of] = max(worst[of], rank[attempts[len(attempts)-1].outcome])
+		if red[n] != "" {
+			worst[of] = 3
 		}
 	}
 	for _, w := range worst {
@@ -274,6 +307,22 @@ func costly(byPackage map[string]cost) string {
 	return b.String()
 }
 
+// notCounted returns the line about a cached step: its packages have no CPU in the table of packages.
+func (r *results) notCounted(step string) string {
+	ran, cached := 0, 0
+	for of, served := range r.served {
+		switch {
+		case of.step != step:
+		case served:
+			cached++
+		default:
+			ran++
+		}
+	}
+	return fmt.Sprintf("    not counted: step %s: %d of its packages ran, and go's cache had the results of %d\n"+
+		"    (go test caches no results of programs whose CPU is measured)\n", step, ran, cached)
+}
+
 func (l leftOut) String() string {
 	var b strings.Builder
 	for _, target := range sorted(l.targets) {
@@ -322,9 +371,9 @@ func (r *results) failureTable(red map[name]string) string {
 	byName := func(a, b name) int { return strings.Compare(a.String(), b.String()) }
 	for _, n := range slices.SortedFunc(maps.Keys(red), byName) {
 		fmt.Fprintf(&b, "%s: %s\n", n, red[n])
-		if attempts := r.tests[n]; len(attempts) > 0 {
+		if last := lastFailure(r.tests[n]); last != nil {
 			b.WriteString(r.failedParts(n))
-			b.WriteString(indent(attempts[len(attempts)-1].output.String()))
+			b.WriteString(indent(last.output.String()))
 		} else if loose := r.loose[n]; loose != nil {
 			b.WriteString(indent(loose.String()))
 		}
@@ -337,11 +386,11 @@ func (r *results) failureTable(red map[name]string) string {
 func (r *results) failedParts(root name) string {
 	var b strings.Builder
 	for _, n := range r.order {
-		if n.root() != root || n == root || outcome(r.tests[n]) != "fail" {
+		if n.root() != root || n == root || failure(r.tests[n]) == "" {
 			continue
 		}
 		said := ""
-		for line := range strings.Lines(r.tests[n][len(r.tests[n])-1].output.String()) {
+		for line := range strings.Lines(lastFailure(r.tests[n]).output.String()) {
 			if says.MatchString(line) && !strings.Contains(line, "--- FAIL") {
 				said = strings.TrimSpace(line)
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,7 @@ type run struct {
 	tier     tier
 	dir      string // folder of this run's own files
 	self     string // the path of this program
+	goTool   string // the path of the go command
 	machine  machine
 	began    time.Time
 	before   cost
@@ -38,9 +38,11 @@ type run struct {
 	over    map[int]bool      // the lanes that have ended
 	slots   int               // the lane that ended last; at the end of the run, this lane has all slots
 	done    []stepTime
+
+	notAgain string // the reason why no failed test ran again
 }
 
-// stepTime is how long a step took.
+// stepTime is how long a step took. Nobody measures the CPU time of a cached step's test programs.
 type stepTime struct {
 	step   string
 	wall   time.Duration
@@ -54,6 +56,9 @@ func newRun(t tier, dir string) (*run, error) {
 	if r.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
+	if r.goTool, err = goCommand(); err != nil {
+		return nil, err
+	}
 	if r.machine, err = measureMachine(); err != nil {
 		return nil, err
 	}
@@ -65,7 +70,7 @@ func newRun(t tier, dir string) (*run, error) {
 	if err := makeSlots(r.file("slots"), len(t.lanes), r.jobs); err != nil {
 		return nil, err
 	}
-	if r.packages, err = packagesWithTests(); err != nil {
+	if r.packages, err = packagesWithTests(r.goTool); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(r.file("bin"), 0o755); err != nil {
@@ -91,9 +96,13 @@ func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
 // costsOf returns the path of the file to which the test programs of a step write what they cost.
 func (r *run) costsOf(step string) string { return r.file("costs of " + step) }
 
+// goCommand returns the path of the go command that runs this program. "go run" puts its own folder first in PATH, so
+// this is also the go command that "make GO=..." names, or that its program starts if it is a script.
+func goCommand() (string, error) { return exec.LookPath("go") }
+
 // packagesWithTests returns the import paths of the module's packages that have tests.
-func packagesWithTests() ([]string, error) {
-	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
+func packagesWithTests(goTool string) ([]string, error) {
+	cmd := exec.Command(goTool, "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -102,10 +111,10 @@ func packagesWithTests() ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// makePrograms builds the programs, so that no programs of another commit are tested, and copies them to a folder in
-// which every account can run them.
+// makePrograms builds the programs with the go command of this run, so that no programs of another commit are tested,
+// and copies them to a folder in which every account can run them.
 func (r *run) makePrograms() error {
-	build := exec.Command("make", "-s", "build")
+	build := exec.Command("make", "-s", "build", "GO="+r.goTool)
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("make build: %w", err)
@@ -178,25 +187,36 @@ func (r *run) laneIsOver(lane int) error {
 	return nil
 }
 
-// mostAgain is the maximum number of failed tests that run again. If more tests fail, they have a common cause.
+// mostAgain is the maximum number of failures after which the failed tests run again. If more tests fail, they have a
+// common cause.
 const mostAgain = 20
 
-// again runs each failed test again, alone, at most twice.
+// whyNotAgain returns the reason why no failed test runs again, or "" if the failed tests run again. steps is the
+// number of steps that failed although none of their tests failed.
+func whyNotAgain(failures, steps int) string {
+	switch {
+	case steps > 0:
+		return "a step failed outside of its tests"
+	case failures > mostAgain:
+		return fmt.Sprintf("there are %d failures, and at most %d run again", failures, mostAgain)
+	}
+	return ""
+}
+
+// again runs each failed test again, one after the other, at most twice. No other test runs meanwhile.
 func (r *run) again() error {
 	for try := 2; try <= 3; try++ {
-		failures := r.results.failures()
-		if len(failures) == 0 || len(failures) > mostAgain || len(r.failed) > 0 {
+		failures := len(r.results.failures())
+		if why := whyNotAgain(failures, len(r.failed)); why != "" {
+			if try == 2 {
+				r.notAgain = why
+			}
 			return nil
 		}
-		for _, lane := range r.tier.lanes {
-			for _, s := range lane {
-				for _, n := range r.results.again(s.name) {
-					one := s
-					one.packages, one.without = []string{"." + strings.TrimPrefix(n.pkg, module)}, nil
-					one.run = "^" + n.test + "$"
-					if err := r.step(one, r.slots, fmt.Sprintf(", %s, try %d", n.test, try)); err != nil {
-						return err
-					}
+		for _, s := range slices.Concat(r.tier.lanes...) {
+			for _, n := range r.results.again(s.name) {
+				if err := r.step(s.only(n), r.slots, fmt.Sprintf(", try %d: %s", try, n.test)); err != nil {
+					return err
 				}
 			}
 		}
@@ -224,8 +244,8 @@ func (r *run) step(s step, lane int, try string) error {
 	if err := os.MkdirAll(tables, 0o755); err != nil {
 		return err
 	}
-	cmd.Env = append(slices.Clone(r.env), "JJM_RUN="+r.dir, "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems,
-		"JJM_TABLES="+tables, slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
+	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
+		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
 	if s.race {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
@@ -242,8 +262,7 @@ func (r *run) step(s step, lane int, try string) error {
 	if err := r.results.read(s.name, f); err != nil {
 		return fmt.Errorf("step %s: %w", s.name, err)
 	}
-	red := func(n name) bool { return n.step == s.name }
-	if status != 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(r.results.failures())), red) {
+	if status != 0 && !r.results.failedNow(s.name) {
 		r.failed[s.name] = fmt.Sprintf("exit status %d, and no test failed", status)
 	}
 	return nil
@@ -255,13 +274,16 @@ func (r *run) step(s step, lane int, try string) error {
 func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
 	if !s.cached {
-		argv = append(argv, "sh", "scripts/testbed/with.sh")
+		argv = append(argv, "sh", withScript)
 	}
-	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
+	argv = append(argv, r.goTool, "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
 		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off", "-ldflags=-w")
+	if !s.cached || s.again {
+		argv = append(argv, "-count=1")
+	}
 	if !s.cached { // go test caches no results of test programs that run through -exec
-		argv = append(argv, "-count=1", "-exec", r.self+" "+packageVerb)
+		argv = append(argv, "-exec", r.self+" "+packageVerb)
 	}
 	if s.race {
 		argv = append(argv, "-race")

@@ -38,6 +38,15 @@ type step struct {
 	race bool
 	// cached lets go test take results from its cache while a package and the machine stay the same.
 	cached bool
+	// again is set if the step runs a failed test again, which go test must not take from its cache.
+	again bool
+}
+
+// only returns the step that runs one failed test of this step again.
+func (s step) only(n name) step {
+	s.packages, s.without = []string{"." + strings.TrimPrefix(n.pkg, module)}, nil
+	s.run, s.again = "^"+n.test+"$", true
+	return s
 }
 
 // fewChecks is the number of cases that each property test draws in tiers for which a person waits, and manyChecks the

@@ -71,9 +71,11 @@ func TestFailures_NameTheFailedSubtests(t *testing.T) {
 }
 
 func TestResults_WhatFailsARun(t *testing.T) {
-	const run, fail, pass = `{"Action":"run","Package":"p","Test":"TestA"}`,
-		`{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p","Test":"TestA"}`
-	const skip = `{"Action":"skip","Package":"p","Test":"TestA"}`
+	const run, fail, pass, skip = `{"Action":"run","Package":"p","Test":"TestA"}`,
+		`{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p","Test":"TestA"}`,
+		`{"Action":"skip","Package":"p","Test":"TestA"}`
+	const subFails, subSkips = `{"Action":"fail","Package":"p","Test":"TestA/sub"}`,
+		`{"Action":"skip","Package":"p","Test":"TestA/sub"}`
 	output := func(text string) string {
 		return `{"Action":"output","Package":"p","Test":"TestA","Output":"` + text + `\n"}`
 	}
@@ -84,8 +86,13 @@ func TestResults_WhatFailsARun(t *testing.T) {
 	}{
 		{"a test that passes", []string{run, pass}, ""},
 		{"a test that fails three times", []string{run, fail, run, fail, run, fail}, "failed 3 times"},
-		{"a test that is skipped when it runs again", []string{run, fail, run, skip, run, skip}, "was skipped"},
 		{"a test that passes the third time", []string{run, fail, run, fail, run, pass}, ""},
+		{"a test that is skipped", []string{run, skip}, ""},
+		{"a test that fails and is skipped when it runs again", []string{run, fail, run, skip},
+			"failed once, and was skipped"},
+		{"a test that fails, is skipped, and passes", []string{run, fail, run, skip, run, pass}, ""},
+		{"a subtest that fails and is skipped when it runs again", []string{run, subFails, fail, run, subSkips, pass},
+			"TestA/sub failed once, and was skipped"},
 		{"a hang that passes later", []string{run, output("waited 4m0s, beyond its hang guard: rain"), fail, run, pass},
 			"hang guard"},
 		{"a data race that passes later", []string{run, output("WARNING: DATA RACE"), fail, run, pass}, "DATA RACE"},
@@ -102,6 +109,22 @@ func TestResults_WhatFailsARun(t *testing.T) {
 		if (c.want == "") != (len(red) == 0) || !strings.Contains(why, c.want) {
 			t.Errorf("%s: red is %v, want %q", c.name, red, c.want)
 		}
+	}
+}
+
+// A failed test that is skipped when it runs again stands in the table FAILED, with the output of its failure.
+func TestResults_ASkipHidesNoFailure(t *testing.T) {
+	r := play(t,
+		`{"Action":"output","Package":"p","Test":"TestA","Output":"first failure\n"}`,
+		`{"Action":"fail","Package":"p","Test":"TestA"}`,
+		`{"Action":"output","Package":"p","Test":"TestA","Output":"skipped now\n"}`,
+		`{"Action":"skip","Package":"p","Test":"TestA"}`)
+	if table := r.failureTable(r.failures()); !strings.Contains(table, "p TestA (step s): failed once") ||
+		!strings.Contains(table, "\n    first failure\n") {
+		t.Errorf("the table of failures is:\n%s", table)
+	}
+	if passed, failed, skipped := r.counts(); passed != 0 || failed != 1 || skipped != 0 || len(r.flaky()) > 0 {
+		t.Errorf("%d passed, %d failed, %d skipped, flaky %v", passed, failed, skipped, r.flaky())
 	}
 }
 
@@ -146,18 +169,17 @@ func TestResults_WhatRunsAgain(t *testing.T) {
 	}
 	r := play(t, slices.Concat(fail("TestA/sub", "wrong"), fail("TestA", "wrong"), fail("TestB", "wrong"),
 		[]string{`{"Action":"pass","Package":"p","Test":"TestC"}`})...)
-	tests := r.again("s")
-	if !slices.Equal(tests, []name{{"s", "p", "TestA"}, {"s", "p", "TestB"}}) {
-		t.Errorf("%q run again", tests)
+	if tests := r.again("s"); !slices.Equal(tests, []name{{"s", "p", "TestA"}, {"s", "p", "TestB"}}) {
+		t.Errorf("%v run again", tests)
 	}
 	if r := play(t, slices.Concat(fail("TestA", "wrong"), fail("TestB", "WARNING: DATA RACE"))...); len(r.again("s")) > 0 {
-		t.Errorf("%q run again beside a data race", r.again("s"))
+		t.Errorf("%v run again beside a data race", r.again("s"))
 	}
 }
 
 func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.T) {
 	t.Chdir("../..")
-	all, err := packagesWithTests()
+	all, err := packagesWithTests("go")
 	if err != nil || len(all) < 90 {
 		t.Fatalf("%d packages, %v", len(all), err)
 	}
@@ -185,7 +207,7 @@ func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.
 
 func TestTiers_EveryPatternMatchesAPackage(t *testing.T) {
 	t.Chdir("../..")
-	all, err := packagesWithTests()
+	all, err := packagesWithTests("go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,6 +232,27 @@ func TestCostly_SumsTheRunsOfAPackage(t *testing.T) {
 	}
 }
 
+// A cached step has no CPU figures. The report says so, and which of the step's packages ran.
+func TestReport_SaysWhichStepIsNotCounted(t *testing.T) {
+	ok := func(pkg, how string) []string {
+		return []string{`{"Action":"output","Package":"` + pkg + `","Output":"ok  \t` + pkg + `\t` + how + `\n"}`,
+			`{"Action":"pass","Package":"` + pkg + `","Elapsed":1}`}
+	}
+	r := &run{results: play(t, slices.Concat(ok("p", "(cached)"), ok("q", "1.2s"), ok("r", "(cached)"),
+		[]string{`{"Action":"fail","Package":"x"}`})...), dir: t.TempDir(), load: watchLoad(),
+		done: []stepTime{{step: "s", cached: true}, {step: "other"}}}
+	report, _ := r.report()
+	for _, want := range []string{" not counted  s\n", " 0.0 s  other\n",
+		"not counted: step s: 2 of its packages ran, and go's cache had the results of 2\n"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("%q is missing in the report\n%s", want, report)
+		}
+	}
+	if strings.Contains(report, "step other:") {
+		t.Errorf("a counted step is said not to be counted:\n%s", report)
+	}
+}
+
 func TestMachine_SlownessIsTheYardsticks(t *testing.T) {
 	for wall, want := range map[time.Duration]int{
 		100 * time.Microsecond: 1, 1500 * time.Microsecond: 4, 3500 * time.Microsecond: 4,
@@ -222,6 +265,9 @@ func TestMachine_SlownessIsTheYardsticks(t *testing.T) {
 }
 
 func TestRunReaping_CountsWhatOrphansUsed(t *testing.T) {
+	for _, name := range []string{slotsVar, costsVar} { // this run's own
+		t.Setenv(name, "")
+	}
 	if status := measurePackage([]string{"/bin/sh", "-c", "exit 3"}); status != 3 {
 		t.Errorf("status %d", status)
 	}
@@ -356,10 +402,28 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	}
 }
 
-// A run tests the programs of its own tree, even if an earlier build left other programs in bin.
+// A step runs the go command that runs this program, which "make GO=..." chooses.
+func TestGoCommand_IsTheOneThatRunsTheTiers(t *testing.T) {
+	path, err := goCommand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(path, "env", "GOVERSION").Output()
+	if version := strings.TrimSpace(string(out)); err != nil || version != runtime.Version() {
+		t.Errorf("%s is %s, %v; this test was built by %s", path, version, err, runtime.Version())
+	}
+	argv := (&run{goTool: "/opt/go/bin/go"}).argv(step{cached: true}, []string{"p"}, "events")
+	if argv[0] != "/opt/go/bin/go" {
+		t.Errorf("a step runs %q", argv)
+	}
+}
+
+// A run tests the programs of its own tree, even if an earlier build left other programs in bin. It builds them with
+// its own go command, whatever GO the make command has that started the run.
 func TestMakePrograms_TestsNoneOfAnotherCommit(t *testing.T) {
 	tree, dir := t.TempDir(), t.TempDir()
-	for name, text := range map[string]string{"bin/jjm": "of before", "Makefile": "build:\n\techo of now >bin/jjm\n"} {
+	const makefile = "build:\n\techo of now, by $(GO) >bin/jjm\n"
+	for name, text := range map[string]string{"bin/jjm": "of before", "Makefile": makefile} {
 		path := filepath.Join(tree, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
@@ -369,10 +433,12 @@ func TestMakePrograms_TestsNoneOfAnotherCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(tree)
-	if err := (&run{dir: dir}).makePrograms(); err != nil {
+	t.Setenv("MAKEFLAGS", " -- GO=/usr/bin/another-go")
+	if err := (&run{dir: dir, goTool: "/opt/go/bin/go"}).makePrograms(); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "bin/jjm")); err != nil || string(text) != "of now\n" {
+	text, err := os.ReadFile(filepath.Join(dir, "bin/jjm"))
+	if err != nil || string(text) != "of now, by /opt/go/bin/go\n" {
 		t.Errorf("the run has programs %q, %v", text, err)
 	}
 }
