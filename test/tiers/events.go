@@ -30,6 +30,7 @@ func (n name) root() name {
 // attempt is one run of a test.
 type attempt struct {
 	outcome string // pass, fail, skip; "" if the test did not end
+	paused  bool   // the test waits for its turn among parallel tests
 	elapsed time.Duration
 	// output is the output of the test. A root test has the output of its subtests too.
 	output strings.Builder
@@ -113,22 +114,45 @@ func (r *results) addOfPackage(of name, e event) {
 		}
 	case "fail":
 		r.served[of] = false
-		failed := false
-		for n := range r.now { // a test that failed in an earlier run explains nothing
-			if n.pkg != of.pkg {
-				continue
-			}
-			last := r.last(n)
-			if last.outcome == "" {
-				r.broken[of] = "it ended in the middle of " + n.test
-				return
-			}
-			failed = failed || last.outcome == "fail"
-		}
-		if !failed && r.broken[of] == "" {
+		running, waiting, failed := r.unended(of)
+		switch {
+		case len(running)+len(waiting) > 0:
+			r.broken[of] = diedIn(running, waiting)
+		case !failed && r.broken[of] == "":
 			r.broken[of] = "it failed outside of its tests"
 		}
 	}
+}
+
+// unended returns the root tests of a package that did not end in the last run: those that ran, and those that waited
+// for their turn. It also reports whether a test failed.
+func (r *results) unended(of name) (running, waiting []string, failed bool) {
+	for _, n := range r.order { // a test that failed in an earlier run explains nothing
+		if !r.now[n] || n.pkg != of.pkg || n.step != of.step || n.root() != n {
+			continue
+		}
+		switch last := r.last(n); {
+		case last.outcome == "fail":
+			failed = true
+		case last.outcome == "" && last.paused:
+			waiting = append(waiting, n.test)
+		case last.outcome == "":
+			running = append(running, n.test)
+		}
+	}
+	return running, waiting, failed
+}
+
+// diedIn returns the reason of a test program that ended before its tests did.
+func diedIn(running, waiting []string) string {
+	why := "it ended before its tests did"
+	if len(running) > 0 {
+		why = "it ended in the middle of " + strings.Join(running, ", ")
+	}
+	if len(waiting) > 0 {
+		why += fmt.Sprintf(" (tests that still waited: %d)", len(waiting))
+	}
+	return why
 }
 
 // last returns the last attempt of a test.
@@ -167,6 +191,10 @@ func (r *results) addOfTest(n name, e event) {
 		if root := n.root(); root != n {
 			r.addOfTest(root, e)
 		}
+	case "pause":
+		now.paused = true
+	case "cont":
+		now.paused = false
 	case "pass", "fail", "skip":
 		now.outcome, now.elapsed = e.Action, time.Duration(e.Elapsed*float64(time.Second))
 	}

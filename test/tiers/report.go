@@ -22,10 +22,13 @@ const outputLines = 40
 
 // failures returns everything that makes a run fail, with the reason: root tests that failed and did not pass
 // afterwards, root tests with a failure that a second run cannot clear, and packages that failed outside of their
-// tests.
+// tests. A test that did not end because its program did is no failure of its own.
 func (r *results) failures() map[name]string {
 	red := maps.Clone(r.broken)
 	for _, n := range r.order {
+		if r.cutOff(n) {
+			continue
+		}
 		if why := failure(r.tests[n]); why != "" && n.root() == n {
 			red[n] = why
 		}
@@ -37,6 +40,11 @@ func (r *results) failures() map[name]string {
 		}
 	}
 	return red
+}
+
+// cutOff reports whether a test has not ended because its test program ended first.
+func (r *results) cutOff(n name) bool {
+	return r.last(n).outcome == "" && r.broken[name{step: n.step, pkg: n.pkg}] != ""
 }
 
 // failure returns the reason why the attempts of a test make a run fail, or "" if they do not. A skip clears no earlier
@@ -214,8 +222,23 @@ func (r *run) report() (string, bool) {
 	passed, failed, skipped := r.results.counts()
 	fmt.Fprintf(&b, "run: %.0f s of wall, %.0f s of CPU (user %.0f, system %.0f), load average at most %.1f\n",
 		c.Wall.Seconds(), c.cpu().Seconds(), c.User.Seconds(), c.Sys.Seconds(), r.load.peakLoad())
-	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped", passed, failed, skipped)
+	if outside := outsideOfTests(red); outside > 0 {
+		fmt.Fprintf(&b, "; failures outside of tests: %d", outside)
+	}
+	b.WriteString("\n")
 	return b.String(), len(red) == 0 && len(left.nowhere) == 0
+}
+
+// outsideOfTests returns the number of failures of packages and steps.
+func outsideOfTests(red map[name]string) int {
+	n := 0
+	for of := range red {
+		if of.test == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // counts returns the numbers of root tests that finally passed, failed and were skipped. A test that ran in several
@@ -374,8 +397,23 @@ func (r *results) failureTable(red map[name]string) string {
 		if last := lastFailure(r.tests[n]); last != nil {
 			b.WriteString(r.failedParts(n))
 			b.WriteString(indent(last.output.String()))
-		} else if loose := r.loose[n]; loose != nil {
-			b.WriteString(indent(loose.String()))
+		} else {
+			b.WriteString(r.partsOfDead(n))
+			if loose := r.loose[n]; loose != nil {
+				b.WriteString(indent(loose.String()))
+			}
+		}
+	}
+	return b.String()
+}
+
+// partsOfDead returns the outputs of the root tests in the middle of which the test program of a package ended. One of
+// them has the program's last words.
+func (r *results) partsOfDead(pkg name) string {
+	var b strings.Builder
+	for _, n := range r.order {
+		if n.step == pkg.step && n.pkg == pkg.pkg && n.root() == n && r.cutOff(n) && !r.last(n).paused {
+			fmt.Fprintf(&b, "    output of %s:\n%s", n.test, indent(r.last(n).output.String()))
 		}
 	}
 	return b.String()
@@ -403,21 +441,37 @@ func (r *results) failedParts(root name) string {
 // says matches a line in which a test says what is wrong, or that a subtest failed.
 var says = regexp.MustCompile(`^\s*(\w+_test\.go:\d+: |--- FAIL: )`)
 
-// indent returns the last lines of a text, each after four blanks. In front of them it puts the first of the earlier
-// lines in which a test says what is wrong.
+// dying matches the first line that a Go program writes about its own sudden end.
+var dying = regexp.MustCompile(`^(panic: |fatal error: |SIG[A-Z]+: |runtime: |race: |==================$)`)
+
+// indent returns the parts of an output that explain a failure, each line after four blanks: the last lines, the first
+// of the lines in which a test says what is wrong, and the lines where the test program begins to tell of its end.
 func indent(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	died := slices.IndexFunc(lines, dying.MatchString)
 	var b strings.Builder
-	if cut := len(lines) - outputLines; cut > 0 {
-		said := slices.DeleteFunc(slices.Clone(lines[:cut]), func(line string) bool { return !says.MatchString(line) })
-		for _, line := range said[:min(len(said), outputLines)] {
-			b.WriteString("    " + line + "\n")
+	said, left := 0, 0
+	for i, line := range lines {
+		switch {
+		case i >= len(lines)-outputLines, died >= 0 && i >= died && i < died+outputLines:
+		case says.MatchString(line) && said < outputLines:
+			said++
+		default:
+			left++
+			continue
 		}
-		fmt.Fprintf(&b, "    ... %d lines before\n", cut)
-		lines = lines[cut:]
-	}
-	for _, line := range lines {
+		if left > 0 {
+			fmt.Fprintf(&b, "    ... %s left out\n", linesOf(left))
+			left = 0
+		}
 		b.WriteString("    " + line + "\n")
 	}
 	return b.String()
+}
+
+func linesOf(n int) string {
+	if n == 1 {
+		return "1 line"
+	}
+	return fmt.Sprintf("%d lines", n)
 }

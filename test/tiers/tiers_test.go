@@ -46,13 +46,42 @@ func TestResults_ATestThatPassesWhenRunAgainIsFlaky(t *testing.T) {
 	}
 }
 
-// The report repeats the end of a failed test's output, and before it the lines in which the test says what is wrong.
+// The report repeats the end of a failed test's output, and before it the lines in which the test says what is wrong,
+// and the first lines about a sudden end of the test program.
 func TestIndent_KeepsWhatATestSaysIsWrong(t *testing.T) {
 	got := indent("=== RUN TestA\n    a_test.go:7: want 1\n" + strings.Repeat("log of a daemon\n", 60) +
 		"--- FAIL: TestA (1s)\n")
-	if want := "        a_test.go:7: want 1\n    ... 23 lines before\n    log of a daemon\n"; !strings.HasPrefix(got, want) ||
-		!strings.HasSuffix(got, "    --- FAIL: TestA (1s)\n") {
+	if want := "    ... 1 line left out\n        a_test.go:7: want 1\n    ... 21 lines left out\n    log of a daemon\n"; !strings.
+		HasPrefix(got, want) || !strings.HasSuffix(got, "    --- FAIL: TestA (1s)\n") {
 		t.Errorf("got\n%s", got)
+	}
+	got = indent(strings.Repeat("log\n", 5) + "fatal error: all goroutines are asleep\n" + strings.Repeat("main.go:1\n", 500))
+	if want := "    ... 5 lines left out\n    fatal error: all goroutines are asleep\n    main.go:1\n"; !strings.
+		HasPrefix(got, want) || strings.Count(got, "\n") > 2*outputLines+2 {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// When a test program ends before its tests, the tests that ran then are named and their outputs repeated. The tests
+// that waited for their turn are counted, and none of them is a failure of its own.
+func TestFailures_AProgramThatDies(t *testing.T) {
+	event := func(action, test string) string {
+		return `{"Action":"` + action + `","Package":"p","Test":"` + test + `"}`
+	}
+	r := play(t, event("run", "TestA"), event("pause", "TestA"), event("run", "TestB"), event("pause", "TestB"),
+		event("run", "TestC"), event("pass", "TestC"), event("cont", "TestB"), event("run", "TestB/#07"),
+		`{"Action":"output","Package":"p","Test":"TestB/#07","Output":"fatal error: stack overflow\n"}`,
+		`{"Action":"output","Package":"p","Output":"FAIL\tp\t1.2s\n"}`, `{"Action":"fail","Package":"p"}`)
+	red := r.failures()
+	if why := red[name{step: "s", pkg: "p"}]; len(red) != 1 ||
+		why != "it ended in the middle of TestB (tests that still waited: 1)" {
+		t.Errorf("red is %v", red)
+	}
+	if table := r.failureTable(red); !strings.Contains(table, "    output of TestB:\n    fatal error: stack overflow\n") {
+		t.Errorf("the table is:\n%s", table)
+	}
+	if passed, failed, skipped := r.counts(); passed != 1 || failed != 0 || skipped != 0 || len(r.again("s")) > 0 {
+		t.Errorf("%d passed, %d failed, %d skipped, %v run again", passed, failed, skipped, r.again("s"))
 	}
 }
 
@@ -243,6 +272,7 @@ func TestReport_SaysWhichStepIsNotCounted(t *testing.T) {
 		done: []stepTime{{step: "s", cached: true}, {step: "other"}}}
 	report, _ := r.report()
 	for _, want := range []string{" not counted  s\n", " 0.0 s  other\n",
+		" skipped; failures outside of tests: 1\n",
 		"not counted: step s: 2 of its packages ran, and go's cache had the results of 2\n"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("%q is missing in the report\n%s", want, report)
