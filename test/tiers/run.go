@@ -294,12 +294,14 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	return argv
 }
 
-// jobsOf returns the number of packages on which go test works at a time. It is two if lanes run at the same time: one
-// package runs or waits for a slot, and another is compiled meanwhile. It is one for cached steps, because their
+// jobsOf returns the number of packages on which go test works at a time. It is two if other lanes still run: one
+// package runs or waits for a slot, and another is compiled meanwhile. It is one for cached steps then, because their
 // programs do not wait for slots.
 func (r *run) jobsOf(s step) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
-	case len(r.tier.lanes) == 1:
+	case len(r.tier.lanes)-len(r.over) <= 1:
 		return r.jobs
 	case s.cached:
 		return 1

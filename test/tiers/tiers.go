@@ -141,8 +141,9 @@ func tiers() map[string]tier {
 	}
 	return map[string]tier{
 		"unit": {env: "unit", checks: fewChecks, partial: true, lanes: [][]step{{unit}}},
-		"test": {env: "test", checks: fewChecks, alone: true, // real systems wait more than they work
-			lanes: [][]step{{unit, embedded}, {slurm, gatekeepers}, {condor, sge, client}}},
+		// Tests of real systems wait more than they work, so the step with most work runs beside them.
+		"test": {env: "test", checks: fewChecks, alone: true,
+			lanes: [][]step{{embedded, unit}, {slurm, gatekeepers}, {condor, sge, client}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
 		needs.Operations:  campaign(needs.Operations, operations...),
 		needs.Hostile:     campaign(needs.Hostile, hostile, others),

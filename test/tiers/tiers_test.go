@@ -372,8 +372,8 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 func TestJoin_ASlowMachineHasOneRealSystemAtATime(t *testing.T) {
 	t.Setenv("JJM_TEST_JOBS", "")
 	for start, want := range map[time.Duration]string{
-		time.Millisecond:     "unit embedded | slurm gatekeepers | condor sge gateclient",
-		2 * time.Millisecond: "unit embedded | slurm gatekeepers condor sge gateclient",
+		time.Millisecond:     "embedded unit | slurm gatekeepers | condor sge gateclient",
+		2 * time.Millisecond: "embedded unit | slurm gatekeepers condor sge gateclient",
 	} {
 		n, err := jobs(machine{start: cost{Wall: start}}, len(tiers()["test"].lanes))
 		if err != nil {
@@ -429,6 +429,16 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	}
 	if err := r.laneIsOver(1); err != nil || r.slots != 1 {
 		t.Errorf("all slots are said to be of lane %d, error %v", r.slots, err)
+	}
+}
+
+// While other lanes run, a cached step works on one package at a time. After them it uses the whole machine.
+func TestJobsOf_ACachedStepThatRunsLastUsesTheMachine(t *testing.T) {
+	r := &run{tier: tier{lanes: make([][]step, 2)}, jobs: 3, over: map[int]bool{}}
+	beside := r.jobsOf(step{cached: true})
+	r.over[1] = true
+	if alone := r.jobsOf(step{cached: true}); beside != 1 || alone != 3 {
+		t.Errorf("%d packages beside another lane, %d alone", beside, alone)
 	}
 }
 
