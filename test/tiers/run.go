@@ -295,16 +295,17 @@ func (r *run) argv(s step, packages []string, events string) []string {
 }
 
 // jobsOf returns the number of packages on which go test works at a time. It is two if other lanes still run: one
-// package runs or waits for a slot, and another is compiled meanwhile. It is one for cached steps then, because their
-// programs do not wait for slots.
+// package runs or waits for a slot, and another is compiled meanwhile. The programs of a cached step do not wait for
+// slots, so it works on the packages for which the other lanes leave room, but on one at least.
 func (r *run) jobsOf(s step) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	others := len(r.tier.lanes) - len(r.over) - 1
 	switch {
-	case len(r.tier.lanes)-len(r.over) <= 1:
+	case others <= 0:
 		return r.jobs
 	case s.cached:
-		return 1
+		return max(1, r.jobs-others)
 	}
 	return 2
 }

@@ -57,11 +57,12 @@ const (
 )
 
 // endToEnd are the packages whose tests start jjm's programs, or run whole simulated sites. The tier "unit" leaves
-// them out.
+// them out. The packages that compute most come first: they run while the tests of real systems wait. Then comes
+// test/survival, which waits most itself, so that it does not run alone at the end.
 var endToEnd = []string{
-	"./test/advertise", "./test/bench/...", "./test/daemon", "./test/docs", "./test/gateclient", "./test/gatekeepers",
-	"./test/hostile", "./test/identity", "./test/operations", "./test/survival", "./etc/examples/...",
-	"./internal/testkit/testbed", "./internal/engine", "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper",
+	"./internal/engine", "./test/daemon", "./test/survival", "./test/identity", "./test/hostile", "./test/operations",
+	"./etc/examples/...", "./test/docs", "./test/gateclient", "./test/gatekeepers", "./test/advertise",
+	"./test/bench/...", "./internal/testkit/testbed", "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper",
 	"./internal/testkit/fakepbs", "./adapters/conformance",
 }
 
@@ -143,7 +144,7 @@ func tiers() map[string]tier {
 		"unit": {env: "unit", checks: fewChecks, partial: true, lanes: [][]step{{unit}}},
 		// Tests of real systems wait more than they work, so the step with most work runs beside them.
 		"test": {env: "test", checks: fewChecks, alone: true,
-			lanes: [][]step{{embedded, unit}, {slurm, gatekeepers}, {condor, sge, client}}},
+			lanes: [][]step{{embedded}, {slurm, gatekeepers}, {condor, sge, client, unit}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
 		needs.Operations:  campaign(needs.Operations, operations...),
 		needs.Hostile:     campaign(needs.Hostile, hostile, others),
@@ -204,13 +205,15 @@ func matches(pattern, path string) bool {
 	return path == pattern
 }
 
-// choose returns the import paths that the step runs.
+// choose returns the import paths that the step runs, in the order of the step's patterns.
 func (s step) choose(all []string) []string {
 	var chosen []string
-	for _, path := range all {
-		is := func(pattern string) bool { return matches(pattern, path) }
-		if slices.ContainsFunc(s.packages, is) && !slices.ContainsFunc(s.without, is) {
-			chosen = append(chosen, path)
+	for _, pattern := range s.packages {
+		for _, path := range all {
+			left := slices.ContainsFunc(s.without, func(pattern string) bool { return matches(pattern, path) })
+			if matches(pattern, path) && !left && !slices.Contains(chosen, path) {
+				chosen = append(chosen, path)
+			}
 		}
 	}
 	return chosen

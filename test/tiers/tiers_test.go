@@ -51,13 +51,14 @@ func TestResults_ATestThatPassesWhenRunAgainIsFlaky(t *testing.T) {
 func TestIndent_KeepsWhatATestSaysIsWrong(t *testing.T) {
 	got := indent("=== RUN TestA\n    a_test.go:7: want 1\n" + strings.Repeat("log of a daemon\n", 60) +
 		"--- FAIL: TestA (1s)\n")
-	if want := "    ... 1 line left out\n        a_test.go:7: want 1\n    ... 21 lines left out\n    log of a daemon\n"; !strings.
-		HasPrefix(got, want) || !strings.HasSuffix(got, "    --- FAIL: TestA (1s)\n") {
+	want := "    ... 1 line left out\n        a_test.go:7: want 1\n    ... 21 lines left out\n    log of a daemon\n"
+	if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "    --- FAIL: TestA (1s)\n") {
 		t.Errorf("got\n%s", got)
 	}
-	got = indent(strings.Repeat("log\n", 5) + "fatal error: all goroutines are asleep\n" + strings.Repeat("main.go:1\n", 500))
-	if want := "    ... 5 lines left out\n    fatal error: all goroutines are asleep\n    main.go:1\n"; !strings.
-		HasPrefix(got, want) || strings.Count(got, "\n") > 2*outputLines+2 {
+	got = indent(strings.Repeat("log\n", 5) + "fatal error: all goroutines are asleep\n" +
+		strings.Repeat("main.go:1\n", 500))
+	want = "    ... 5 lines left out\n    fatal error: all goroutines are asleep\n    main.go:1\n"
+	if !strings.HasPrefix(got, want) || strings.Count(got, "\n") > 2*outputLines+2 {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -372,8 +373,8 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 func TestJoin_ASlowMachineHasOneRealSystemAtATime(t *testing.T) {
 	t.Setenv("JJM_TEST_JOBS", "")
 	for start, want := range map[time.Duration]string{
-		time.Millisecond:     "embedded unit | slurm gatekeepers | condor sge gateclient",
-		2 * time.Millisecond: "embedded unit | slurm gatekeepers condor sge gateclient",
+		time.Millisecond:     "embedded | slurm gatekeepers | condor sge gateclient unit",
+		2 * time.Millisecond: "embedded | slurm gatekeepers condor sge gateclient unit",
 	} {
 		n, err := jobs(machine{start: cost{Wall: start}}, len(tiers()["test"].lanes))
 		if err != nil {
@@ -432,13 +433,16 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	}
 }
 
-// While other lanes run, a cached step works on one package at a time. After them it uses the whole machine.
-func TestJobsOf_ACachedStepThatRunsLastUsesTheMachine(t *testing.T) {
-	r := &run{tier: tier{lanes: make([][]step, 2)}, jobs: 3, over: map[int]bool{}}
-	beside := r.jobsOf(step{cached: true})
-	r.over[1] = true
-	if alone := r.jobsOf(step{cached: true}); beside != 1 || alone != 3 {
-		t.Errorf("%d packages beside another lane, %d alone", beside, alone)
+// A cached step works on as many packages at a time as the other lanes leave room for.
+func TestJobsOf_ACachedStepUsesTheRoomThatOtherLanesLeave(t *testing.T) {
+	r := &run{tier: tier{lanes: make([][]step, 3)}, jobs: 3, over: map[int]bool{}}
+	var got []int
+	for lane := range 3 {
+		got = append(got, r.jobsOf(step{cached: true}))
+		r.over[lane] = true
+	}
+	if !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("%v packages at a time while 3, 2 and 1 lanes run", got)
 	}
 }
 
