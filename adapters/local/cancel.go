@@ -8,11 +8,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// target is a job to cancel, and the position of its answer.
+// target is a job to cancel.
 type target struct {
 	b      *bulk
-	pos    int32
-	answer *error
+	pos    int32  // of the job in the bulk
+	answer *error // where the result of the cancel is stored
 }
 
 // maxSyncs is the largest number of logs that are synced to disk at the same time.

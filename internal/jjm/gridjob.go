@@ -210,7 +210,7 @@ type Spec struct {
 	// Recovers is the grid job whose missing work this grid job does, 0 = none. The work of both grid jobs is verified
 	// together.
 	Recovers GridID `json:"recovers,omitempty"`
-	// RecoversGeneration is the generation of Recovers whose end left the work undone; 0 = 1.
+	// RecoversGeneration is the generation of Recovers that ended without the missing work. 0 stands for the first one.
 	RecoversGeneration int `json:"recovers_generation,omitempty"`
 	// RecoversNumber is the number of this recovery among the recoveries of Recovers, from 1; 0 if the job file does not
 	// say it. A recovery with a number is refused if another recovery took its number, and perhaps its work.

@@ -63,8 +63,8 @@ type Order struct {
 	For   jjm.Duration `json:"for,omitzero"`
 	Until jjm.Time     `json:"until,omitempty"`
 	// From changes the drain of a cluster or a queue to a maintenance window that begins at that time. Grid jobs are
-	// accepted, but no local job is submitted that would still run at that time. A window needs an end. For counts from
-	// the beginning of the window.
+	// accepted, but no local job is submitted that would still run at that time. A window needs an end. If From is set,
+	// the time of the field For counts from the beginning of the window.
 	From jjm.Time `json:"from,omitempty"`
 }
 

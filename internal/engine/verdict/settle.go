@@ -135,8 +135,9 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bo
 }
 
 // withdrawn reports whether the batch system proves that it ended a killed attempt while the attempt waited. Such an
-// attempt left nothing in the work area, so look does not look there. killed is true if the grid job is being killed.
-// marked is true if the local job itself is marked: to be killed, or given up because of a hold.
+// attempt left nothing in the work area, so the caller need not look there. The parameter killed is true if the grid
+// job is being killed. The result marked is true if the local job itself is to be killed, or was given up because of a
+// hold.
 func withdrawn(l *jjm.LocalJob, en *endings.Ending, killed bool) (withdrawn, marked bool) {
 	other := l.BatchID != "" && en.Report.ID != l.BatchID
 	if !en.NeverRan || en.Result != nil || en.Suspect != nil || en.Proving || other {

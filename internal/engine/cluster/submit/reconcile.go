@@ -230,8 +230,8 @@ func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 	return out
 }
 
-// cancelExtra cancels duplicates of a bulk, by their batch ids, and logs each duplicate as an error. A job of a
-// duplicate that a wrapper's claim names already runs, so it is not cancelled; its attempt will point to it. The error
+// cancelExtra cancels duplicates of a bulk, by their batch ids, and logs each duplicate as an error. It does not cancel
+// a job that the claim of a wrapper names, because that job already runs; the attempt will refer to this job. The error
 // is of kind Busy if a cancel fails.
 func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
 	if len(ids) == 0 {
