@@ -246,8 +246,8 @@ func (r *run) step(s step, lane int, try string) error {
 	}
 	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
 		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
-	if s.race {
-		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
+	if s.race { // the race detector needs each path of the code, not many cases of it
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=1", "JJM_TIER=test", "RAPID_CHECKS="+strconv.Itoa(fewChecks))
 	}
 	began := time.Now()
 	status, err := r.reaper.run(cmd)
