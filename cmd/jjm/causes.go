@@ -21,8 +21,8 @@ const (
 	// endLines is how many lines of this end are shown, each with at most lastColumns columns.
 	endLines    = 5
 	lastColumns = 100
-	// lastBytes is how many bytes at the end of standard error are requested from the daemon. examplePatience is the
-	// longest wait for the answers about all examples.
+	// lastBytes is how many bytes at the end of an example's standard error are requested from the daemon.
+	// examplePatience is the longest wait for these bytes of all examples together.
 	lastBytes       = 4 << 10
 	examplePatience = 5 * time.Second
 )

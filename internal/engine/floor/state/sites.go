@@ -20,8 +20,8 @@ func (s *State) Readers(clusters []string) []plan.Reader {
 }
 
 // Locate sets work.Sites to the clusters that can read each storage named by work.Files, or to nil if storages and site
-// lists do not restrict the clusters (plan.Sites). It returns p for the splitter, with other clusters than those of
-// readers removed from the site whitelist if only the site lists decide (plan.Heeded).
+// lists do not restrict the clusters (plan.Sites). It returns the settings p as the splitter must get them: if only the
+// site lists decide, the site whitelist contains only clusters of readers (plan.Heeded).
 func Locate(work *split.Work, readers []plan.Reader, p split.Params) split.Params {
 	work.Sites = plan.Sites(readers, &p, work.Files)
 	return plan.Heeded(p, readers)
