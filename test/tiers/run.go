@@ -295,8 +295,9 @@ func (r *run) argv(s step, packages []string, events string) []string {
 }
 
 // jobsOf returns the number of packages on which go test works at a time. It is two if other lanes still run: one
-// package runs or waits for a slot, and another is compiled meanwhile. The programs of a cached step do not wait for
-// slots, so it works on the packages for which the other lanes leave room, but on one at least.
+// package runs or waits for a slot, and another is compiled meanwhile. It is one for steps with real systems, which
+// have few packages. The programs of a cached step do not wait for slots, so it works on the packages for which the
+// other lanes leave room, but on one at least.
 func (r *run) jobsOf(s step) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -306,6 +307,8 @@ func (r *run) jobsOf(s step) int {
 		return r.jobs
 	case s.cached:
 		return max(1, r.jobs-others)
+	case len(s.systems) > 0:
+		return 1
 	}
 	return 2
 }

@@ -433,9 +433,13 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	}
 }
 
-// A cached step works on as many packages at a time as the other lanes leave room for.
-func TestJobsOf_ACachedStepUsesTheRoomThatOtherLanesLeave(t *testing.T) {
+// A cached step works on as many packages at a time as the other lanes leave room for. A step with real systems does
+// not compile one package while another one runs.
+func TestJobsOf_DependsOnTheOtherLanes(t *testing.T) {
 	r := &run{tier: tier{lanes: make([][]step, 3)}, jobs: 3, over: map[int]bool{}}
+	if own, real := r.jobsOf(step{}), r.jobsOf(step{systems: []string{"sge"}}); own != 2 || real != 1 {
+		t.Errorf("%d packages at a time, %d with a real system", own, real)
+	}
 	var got []int
 	for lane := range 3 {
 		got = append(got, r.jobsOf(step{cached: true}))

@@ -54,8 +54,8 @@ func (s *Store) Producers(ctx context.Context, id jjm.GridID, lfns []string) (ma
 	return out, nil
 }
 
-// produced returns the file lfn of the dataset master, with the local jobs of the first step of a grid job that own some
-// of it. found is false if the dataset has no such file. jobs caches the local jobs that were already read.
+// produced returns the file lfn of the dataset master, with the local jobs of the first step of a grid job that own
+// some of it. found is false if the dataset has no such file. jobs caches the local jobs that were already read.
 func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn string,
 	jobs map[int32]Producer) (p Produced, found bool, err error) {
 	err = c.query(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?",
