@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -208,6 +210,26 @@ func TestWaiter_TellsNews(t *testing.T) {
 	show("job 2 running: 1 of 3 done\n", nil, 3, 1)
 	show(lostLine+"\n", jjm.Errorf(jjm.Busy, "stopping"), 3, 1)
 	show("job 1 running: 3 of 3 done\njob 2 running: 1 of 3 done\n", nil, 3, 1)
+}
+
+// Progress is printed at most once in plainEvery. A warning that comes shortly before the time of --timeout is over is
+// printed at the end.
+func TestWaiter_PrintsTheLastWarningWhenItGivesUp(t *testing.T) {
+	var said bytes.Buffer
+	w := &waiter{c: &cli{err: &said}, warned: map[string]bool{}}
+	st := state("running", wire.Counts{Expected: 3, Total: 3})
+	w.states = []wire.Status{st}
+	w.show(t0)
+	st.Warnings = []wire.Warning{{Text: "no file", Line: "outputs match no file"}}
+	w.states = []wire.Status{st}
+	w.show(t0.Add(plainEvery / 2))
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	err := w.end(ctx, ctx.Err())
+	var code *exit
+	if !errors.As(err, &code) || code.code != exitUnfinished || strings.Count(said.String(), "match no file") != 1 {
+		t.Errorf("error %v, said %q", err, said.String())
+	}
 }
 
 func TestLastLine_SaysHowItEnded(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -164,14 +163,13 @@ func (w *waiter) show(now time.Time) {
 		_, _ = io.WriteString(w.c.err, w.screen.draw(w.bars(now, width, height)))
 		return
 	}
-	lines, warnings := w.lines(), w.unprinted()
-	fresh := w.fresh(lines)
-	if len(fresh) == 0 && len(warnings) == 0 || now.Sub(w.saidAt) < plainEvery {
+	if now.Sub(w.saidAt) < plainEvery {
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(warnings)) {
-		w.warned[key] = true
-		fresh = append(fresh, warnings[key])
+	lines := w.lines()
+	fresh := append(w.fresh(lines), w.warnings()...)
+	if len(fresh) == 0 {
+		return
 	}
 	w.said, w.saidAt = lines, now
 	_, _ = io.WriteString(w.c.err, strings.Join(fresh, "\n")+"\n")
@@ -203,18 +201,25 @@ func (w *waiter) fresh(lines []string) (fresh []string) {
 	return fresh
 }
 
-// unprinted returns the lines of the warnings that were not printed yet, by a key of the grid job and the text of the
-// warning. Each warning is printed again at the end, because its count may have grown.
-func (w *waiter) unprinted() map[string]string {
-	lines := map[string]string{}
+// warnings returns the lines of the warnings that were not printed yet, and marks them as printed. Each warning is
+// printed again when its grid job ends, because its count may have grown.
+func (w *waiter) warnings() (lines []string) {
 	for _, st := range w.states {
 		for _, warning := range st.Warnings {
 			if key := st.Lookup.ID.String() + " " + warning.Text; !w.warned[key] {
-				lines[key] = warningLine(st, warning)
+				w.warned[key] = true
+				lines = append(lines, warningLine(st, warning))
 			}
 		}
 	}
 	return lines
+}
+
+// rest prints the warnings that came since the last output. It is called when the command ends before the grid jobs.
+func (w *waiter) rest() {
+	if lines := w.warnings(); len(lines) > 0 && !w.quiet {
+		_, _ = io.WriteString(w.c.err, strings.Join(lines, "\n")+"\n")
+	}
 }
 
 // bars returns the lines for a terminal of this size: a bar for each grid job, then texts about grid jobs that are
@@ -250,8 +255,10 @@ func (w *waiter) end(ctx context.Context, err error) error {
 	ids := strings.Join(w.refs, " ")
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		w.rest()
 		return &exit{exitUnfinished, fmt.Errorf("not finished in time: %s", w.summary())}
 	case err != nil && ctx.Err() != nil:
+		w.rest()
 		w.c.say("jjm: interrupted; job %s goes on. Watch it again: jjm wait %s; stop it: jjm kill %s", ids, ids, ids)
 		return &exit{code: exitInterrupted}
 	case err != nil:

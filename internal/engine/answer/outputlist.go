@@ -70,7 +70,10 @@ func (an outputFiles) filesSoFar(ctx context.Context, job *jjm.GridJob) (files [
 		if err != nil {
 			return nil, err
 		}
-		if e.Absent != "" || len(files) > mostOutputs {
+		if len(files) > mostOutputs { // sendList knows by one file too many that there are more
+			break
+		}
+		if e.Absent != "" {
 			continue
 		}
 		name := names.Unique(e.Name)

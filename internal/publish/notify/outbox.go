@@ -118,7 +118,7 @@ func (k kind) lane(n store.Notice) int {
 // Run delivers notices until ctx ends.
 func (s *Sender) Run(ctx context.Context) {
 	done := make(chan struct{})
-	kinds := []kind{{prefix: mailPrefix, most: workers}, {prefix: commandTarget, most: workers},
+	kinds := []kind{{prefix: mailPrefix, most: workers}, {prefix: commandTarget, most: 1}, // one target
 		{prefix: callPrefix, most: max(s.Config.CallbacksPerUser, 1), apart: true}}
 	for _, kind := range kinds {
 		go func() {
