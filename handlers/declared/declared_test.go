@@ -2,11 +2,13 @@ package declared
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"jjm/handlers"
+	"jjm/internal/formats/jobfile"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/handlertest"
 )
@@ -87,6 +89,36 @@ func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	}
 	if _, err := Begin(dir, "../x", KindTOML); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("a bad name: %v", err)
+	}
+}
+
+// The type that reads files has its example files, by their paths, whatever the name of the folder.
+func TestBegin_MakesATypeThatReadsFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), `a "b" \c`)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := Begin(dir, "skim", KindFiles)
+	if err != nil || len(begun.All) != 6 {
+		t.Fatal(begun, err)
+	}
+	loaded, err := Folder{Dir: dir}.Load()
+	if off := loaded.Types.AllOff(loaded.Off...); err != nil || len(off) > 0 || loaded.Types["skim"] == nil {
+		t.Fatalf("%v, %v, %v", loaded, off, err)
+	}
+	handlertest.Run(t, loaded.Types["skim"], handlers.Site{})
+	text, err := os.ReadFile(begun.Job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, problems := jobfile.Parse(begun.Job, text)
+	if len(problems) > 0 || len(doc.Spec.Datasets) != 1 || len(doc.Spec.Datasets[0].Files) != 3 {
+		t.Fatalf("%v, %+v", problems, doc.Spec)
+	}
+	for _, f := range doc.Spec.Datasets[0].Files {
+		if _, err := os.Stat(f.LFN); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

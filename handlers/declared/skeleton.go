@@ -12,7 +12,7 @@ import (
 )
 
 // skeleton holds the files of a new type, in one folder for each kind. The files are valid after NAME is replaced in
-// their names and texts.
+// their names and texts by the name of the type, and FOLDER by the path of the folder into which they are written.
 //
 //go:embed skeleton
 var skeleton embed.FS
@@ -20,6 +20,7 @@ var skeleton embed.FS
 // The kinds of types that Begin can write.
 const (
 	KindTOML   = "toml"   // a declaration, and the script of its local jobs
+	KindFiles  = "files"  // the same for a type that reads files, and three files to read
 	KindPython = "python" // a program that describes the type, plans jobs, and runs as their local jobs
 )
 
@@ -27,12 +28,12 @@ const (
 type Begun struct {
 	Type string   // path of the file that declares the type
 	Job  string   // path of the job file
-	All  []string // paths of Type, Job and the programs
+	All  []string // paths of all files
 }
 
-// Begin writes the files of a new type and a job file into a folder. kind is KindTOML or KindPython. The error is of
-// kind Invalid if the name is not a valid type name, and of kind Conflict if one of the files already exists. After an
-// error Begin leaves no files.
+// Begin writes the files of a new type and a job file into a folder. kind is KindTOML, KindFiles or KindPython. The
+// error is of kind Invalid if the name is not a valid type name, and of kind Conflict if one of the files already
+// exists. After an error Begin leaves no files.
 func Begin(dir, name, kind string) (_ Begun, err error) {
 	if !typeName.MatchString(name) {
 		return Begun{}, jjm.Errorf(jjm.Invalid, "%.40q: want a name of small letters, digits, - and _, such as zmumu", name)
@@ -41,10 +42,15 @@ func Begin(dir, name, kind string) (_ Begun, err error) {
 	if err != nil {
 		return Begun{}, err
 	}
+	folder, err := filepath.Abs(dir)
+	if err != nil {
+		return Begun{}, err
+	}
+	words := strings.NewReplacer("NAME", name, "FOLDER", inTOML.Replace(folder))
 	begun := Begun{Type: filepath.Join(dir, name+suffix), Job: filepath.Join(dir, name+jobSuffix)}
 	for _, e := range entries {
-		path := filepath.Join(dir, strings.ReplaceAll(e.Name(), "NAME", name))
-		if err := write(path, "skeleton/"+kind+"/"+e.Name(), name); err != nil {
+		path := filepath.Join(dir, words.Replace(e.Name()))
+		if err := write(path, "skeleton/"+kind+"/"+e.Name(), words); err != nil {
 			for _, path := range begun.All {
 				_ = os.Remove(path)
 			}
@@ -55,14 +61,17 @@ func Begin(dir, name, kind string) (_ Begun, err error) {
 	return begun, nil
 }
 
-// write writes a new file from a file of the skeleton. After an error it leaves no file.
-func write(path, from, name string) error {
+// inTOML writes a path so that it can stand between the quotation marks of a TOML text.
+var inTOML = strings.NewReplacer("\\", "\\\\", "\"", "\\\"")
+
+// write writes a new file from a file of the skeleton, with words replaced. After an error it leaves no file.
+func write(path, from string, words *strings.Replacer) error {
 	text, err := skeleton.ReadFile(from)
 	if err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o644)
-	if !strings.HasSuffix(path, suffix) {
+	if ext := filepath.Ext(path); ext == ".sh" || ext == ".py" {
 		mode = 0o755
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -72,7 +81,7 @@ func write(path, from, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(strings.ReplaceAll(string(text), "NAME", name))
+	_, err = words.WriteString(f, string(text))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
