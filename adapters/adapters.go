@@ -130,8 +130,8 @@ type Bulk struct {
 	// Log is the absolute path of a file for the standard output and error of the jobs themselves, if the batch system
 	// wants such a file; "" discards the output. The output of the application does not go into this file.
 	Log string
-	// Exclude are the hosts on which no job of the bulk may start, for any option of the request that says otherwise: names
-	// for which jjm.IsHost is true. It is empty if the capabilities do not include ExcludesHosts.
+	// Exclude are the hosts on which no job of the bulk may start, whatever options the request has. jjm.IsHost is true
+	// for each name. It is empty if the capabilities do not include ExcludesHosts.
 	Exclude []string
 	// Transfer is set if, and only if, Capabilities.SharedFS is false.
 	Transfer *Transfer

@@ -108,8 +108,8 @@ func (c Config) requestLines(r jjm.Request, exclude []string) []string {
 	return append(out, "requirements = "+c.requirements(r, exclude))
 }
 
-// requirements returns an expression that prevents a second start and a start on excluded hosts, and includes the site's
-// and the queue's requirements.
+// requirements returns an expression that prevents a second start and a start on excluded hosts. It includes the
+// requirements of the site and of the queue.
 func (c Config) requirements(r jjm.Request, exclude []string) string {
 	all := []string{"(NumJobStarts == 0)"}
 	if len(exclude) > 0 {

@@ -2,8 +2,8 @@ package sge
 
 import "strings"
 
-// excludeOptions returns the options that keep a job off hosts, for a command line with the options opts. qsub uses only
-// the last request of a resource, so the returned request also contains the last hard request of a host in opts.
+// excludeOptions returns the options that keep a job off hosts, for a command line with the options opts. qsub uses
+// only the last request of a resource, so the returned request also contains the last hard request of a host in opts.
 // Expressions of requests are in complex(5) and sge_types(1).
 func excludeOptions(opts, hosts []string) []string {
 	if len(hosts) == 0 {
@@ -16,8 +16,8 @@ func excludeOptions(opts, hosts []string) []string {
 	return []string{"-hard", "-l", "h=" + off}
 }
 
-// hostWanted returns the last hard request of a host among options of qsub, "" if there is none. Requests after -soft are
-// only preferences.
+// hostWanted returns the last hard request of a host among options of qsub, "" if there is none. Requests after -soft
+// are only preferences.
 func hostWanted(opts []string) (wanted string) {
 	soft := false
 	for i, word := range opts {

@@ -30,13 +30,13 @@ func (a *Adapter) UnknownHosts(ctx context.Context, hosts []string) ([]string, e
 // unknownNode is what Slurm answers to a submission that names a node which it does not have.
 const unknownNode = "Invalid node name specified"
 
-// excludedGone returns the error err of a submission that excludes hosts. If Slurm refused the submission because it does
-// not know a node, the returned error is of kind Busy: the nodes of the job's own options may be wrong too, but an
+// excludedGone returns the error err of a submission that excludes hosts. If Slurm refused the submission because it
+// does not know a node, the returned error is of kind Busy: the nodes of the job's own options may be wrong too, but an
 // excluded host that has left Slurm must not fail jobs.
 func excludedGone(err error, hosts []string) error {
 	if err == nil || len(hosts) == 0 || !strings.Contains(err.Error(), unknownNode) {
 		return err
 	}
-	return adapters.NotStarted(jjm.Errorf(jjm.Busy, "%s: if an excluded host has left Slurm, include it: jjm include HOST; "+
-		"excluded are %s", err, strings.Join(hosts, ", ")))
+	return jjm.Errorf(jjm.Busy, "%s: if an excluded host has left Slurm, include it: jjm include HOST; excluded are %s",
+		err, strings.Join(hosts, ", "))
 }

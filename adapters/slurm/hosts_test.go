@@ -15,14 +15,16 @@ func TestExclude_IsAddedToWhatOthersExclude(t *testing.T) {
 		site []string
 		want []string
 	}{
-		"alone":               {"", nil, []string{"--exclude=wn13,wn14"}},
-		"beside the job's":    {"--exclude=n1,n[2-3]\n", nil, []string{"--exclude=n1,n[2-3]", "--exclude=n1,n[2-3],wn13,wn14"}},
+		"alone": {"", nil, []string{"--exclude=wn13,wn14"}},
+		"beside the job's": {"--exclude=n1,n[2-3]\n", nil, []string{
+			"--exclude=n1,n[2-3]", "--exclude=n1,n[2-3],wn13,wn14"}},
 		"beside the last":     {"-x n1", []string{"--exclud=n7"}, []string{"-xn1", "--exclud=n7", "--exclude=n7,wn13,wn14"}},
 		"another long option": {"--exclusive", nil, []string{"--exclusive", "--exclude=wn13,wn14"}},
 	} {
 		b := adapters.Bulk{Tag: "jabc", N: 2, Exclude: []string{"wn13", "wn14"}, Request: jjm.Request{Directives: tt.job}}
 		got, err := sbatchArgs(b, Config{Common: adapters.Common{Directives: tt.site}}, nil)
-		if err != nil || len(got) < 4 || !slices.Equal(got[4:4+len(tt.want)], tt.want) || got[4+len(tt.want)] != "--array=0-1" {
+		want := append(tt.want, "--array=0-1")
+		if err != nil || len(got) < 4+len(want) || !slices.Equal(got[4:4+len(want)], want) {
 			t.Errorf("%s: %q, error %v, want %q", name, got, err, tt.want)
 		}
 	}

@@ -63,8 +63,8 @@ func ownOptions(b adapters.Bulk) []string {
 }
 
 // sbatchArgs returns the command line for a bulk. Its parts are, in this order: one process on one node, the options
-// for the request, the options of the job, the options of the site and its hook (extra), the excluded hosts, and jjm's own
-// options. A later
+// for the request, the options of the job, the options of the site and its hook (extra), the excluded hosts, and
+// jjm's own options. A later
 // option replaces an earlier one.
 func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	args := append([]string{"sbatch", "--parsable", "--nodes=1", "--ntasks=1"}, requestOptions(b.Request, c)...)
@@ -92,9 +92,9 @@ func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	return append(append(args, more...), ownOptions(b)...), nil
 }
 
-// excludeOptions returns the option that keeps a job off hosts, for a command line with the options args. sbatch uses only
-// the last --exclude, so the returned option also names the nodes of the last one in args. The error is of kind Busy if
-// that one names a file: jjm cannot add hosts to a file, and must not submit without them.
+// excludeOptions returns the option that keeps a job off hosts, for a command line with the options args. sbatch uses
+// only the last --exclude, so the returned option also names the nodes of the last --exclude in args. If that option
+// names a file, to which jjm cannot add hosts, the error is of kind Busy.
 func excludeOptions(args, hosts []string) ([]string, error) {
 	if len(hosts) == 0 {
 		return nil, nil
@@ -114,8 +114,8 @@ func excludeOptions(args, hosts []string) ([]string, error) {
 	return []string{"--exclude=" + all}, nil
 }
 
-// excludedBy returns the nodes that an option excludes, in the forms that directive returns. sbatch accepts every unique
-// prefix of a long name.
+// excludedBy returns the nodes that an option excludes, in the forms that directive returns. sbatch accepts every
+// unique prefix of a long name.
 func excludedBy(word string) (nodes string, isExclude bool) {
 	if nodes, isExclude = strings.CutPrefix(word, "-x"); isExclude {
 		return nodes, true

@@ -272,7 +272,8 @@ func loops(e *Engine) []func(context.Context) {
 	all = append(all, e.site.Loops()...)
 	all = append(all, e.intake.Loops()...)
 	all = append(all, e.remover.Loops()...)
-	return append(all, e.exclusions.Loop, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
+	return append(all, e.exclusions.Loop, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run,
+		e.remote.Run)
 }
 
 // Call sends an event to the server of a grid job's callback, with the rights of the grid job's owner. An error means

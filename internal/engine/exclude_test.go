@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,14 @@ func (w *world) exclude(x wire.Exclude) wire.Excluded {
 	out, err := w.engine.Exclude(w.t.Context(), admin, &x)
 	w.must(err)
 	return out
+}
+
+// excludeHosts returns an action that excludes or includes hosts.
+func excludeHosts(x wire.Exclude) func(*stage) error {
+	return func(s *stage) error {
+		_, err := s.engine.Exclude(context.Background(), admin, &x)
+		return err
+	}
 }
 
 // submitted submits a grid job of one local job, waits for its end, and checks which hosts its bulk excluded.

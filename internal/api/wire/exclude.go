@@ -57,9 +57,9 @@ type Exclude struct {
 type Excluded struct {
 	// Hosts are the exclusions that were set or ended. If the request had no Exclude, they are the exclusions in force.
 	Hosts []jjm.Exclusion `json:"hosts"`
-	// Running is the number of local jobs that run on the hosts, and continue. Queued is the number of local jobs that were
-	// submitted to the cluster before the exclusion and wait there; they may still start on the hosts. Both are 0 unless
-	// the request excluded hosts.
+	// Running is the number of local jobs that run on the hosts, and continue. Queued is the number of local jobs that
+	// were submitted to the cluster before the exclusion and wait there; they may still start on the hosts. Both are 0
+	// unless the request excluded hosts.
 	Running int `json:"running,omitempty"`
 	Queued  int `json:"queued,omitempty"`
 }

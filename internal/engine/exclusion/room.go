@@ -1,6 +1,6 @@
-// Package exclusion keeps jjm's jobs off hosts of batch systems: it stores which hosts administrators excluded, and ends
-// exclusions whose time is over. Package cluster reads the excluded hosts from package state and names them in each
-// submission. Queued and running jobs are not touched.
+// Package exclusion keeps jjm's jobs off hosts of batch systems: it stores the hosts that administrators excluded, and
+// ends exclusions whose time is over. Package cluster reads the excluded hosts from package state and names them in
+// each submission. Queued and running jobs are not touched.
 package exclusion
 
 import (
@@ -37,8 +37,8 @@ func Verbs(ex *Exclusions) []serve.Verb {
 	return []serve.Verb{serve.Handle(wire.VerbExclude(), serve.Owners, ex.Exclude)}
 }
 
-// Exclude excludes hosts, or includes them again, and returns the exclusions that it set or ended. Without Exclude in the
-// request it lists the exclusions in force, to every caller. Kinds of errors:
+// Exclude excludes hosts, or includes them again, and returns the exclusions that it set or ended. Without Exclude in
+// the request it lists the exclusions in force, to every caller. Kinds of errors:
 //
 //	Denied    the caller is no administrator
 //	Invalid   the site has no such cluster, its batch system cannot exclude hosts or does not know a host, too many hosts
@@ -46,7 +46,8 @@ func Verbs(ex *Exclusions) []serve.Verb {
 //	Busy      the batch system does not answer the question whether it knows the hosts
 //
 // Nothing is stored after an error.
-func (ex *Exclusions) Exclude(ctx context.Context, caller wire.Caller, r wire.ExcludeRequest) (wire.ExcludeAnswer, error) {
+func (ex *Exclusions) Exclude(ctx context.Context, caller wire.Caller,
+	r wire.ExcludeRequest) (wire.ExcludeAnswer, error) {
 	out := &wire.Excluded{}
 	a := wire.ExcludeAnswer{Excluded: out}
 	switch {
@@ -86,7 +87,8 @@ func (ex *Exclusions) exclude(ctx context.Context, caller wire.Caller, r *wire.E
 		return err
 	}
 	now := jjm.At(ex.b.Now())
-	given := jjm.Exclusion{Cluster: name, Reason: strings.TrimSpace(r.Reason), By: caller.Actor(), Since: now, Until: r.Until}
+	given := jjm.Exclusion{Cluster: name, Reason: strings.TrimSpace(r.Reason), By: caller.Actor(), Since: now,
+		Until: r.Until}
 	if r.For > 0 {
 		given.Until = now.Add(r.For.D())
 	}
@@ -163,7 +165,8 @@ func (ex *Exclusions) cluster(r *wire.Exclude) (string, adapters.Adapter, error)
 	}
 	at, known := ex.s.Positions[cmp.Or(r.Cluster, names[0])]
 	if !known {
-		return "", nil, jjm.Errorf(jjm.Invalid, "exclude.cluster %.80q: this site has %s", r.Cluster, strings.Join(names, ", "))
+		return "", nil, jjm.Errorf(jjm.Invalid, "exclude.cluster %.80q: this site has %s", r.Cluster,
+			strings.Join(names, ", "))
 	}
 	return names[at], ex.b.Deps.Clusters[at].Adapter, nil
 }
@@ -258,8 +261,8 @@ func (ex *Exclusions) Loop(ctx context.Context) {
 	}
 }
 
-// endExpired deletes the exclusions whose time is over; InForce already ignores them. It returns the time until the next
-// exclusion ends, at most lookAgain; if no exclusion has an end, it returns an hour.
+// endExpired deletes the exclusions whose time is over; InForce already ignores them. It returns the time until the
+// next exclusion ends, at most lookAgain; if no exclusion has an end, it returns an hour.
 func (ex *Exclusions) endExpired(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(ex.b.Now())
 	next, over := time.Hour, false

@@ -42,7 +42,8 @@ func TestExclusions_AreStoredReplacedAndDropped(t *testing.T) {
 		update(t, s, func(tx *Tx) error { return tx.DropExclusion(other) })
 	}
 	check(one)
-	for _, bad := range []jjm.Exclusion{{}, {Cluster: "a", Host: "b"}, {Host: "b", Reason: "x"}, {Cluster: "a", Reason: "x"}} {
+	for _, bad := range []jjm.Exclusion{{}, {Cluster: "a", Host: "b"}, {Host: "b", Reason: "x"},
+		{Cluster: "a", Reason: "x"}} {
 		err := s.Update(t.Context(), func(tx *Tx) error { return tx.PutExclusion(bad) })
 		wantKind(t, err, jjm.Internal)
 	}

@@ -21,8 +21,8 @@ func (m Memory) ExcludedAt(cluster string, now jjm.Time) (hosts []string) {
 	return hosts
 }
 
-// SetExclusions removes the exclusions end and adds the exclusions begin. Each added exclusion replaces the exclusion of
-// the same host. It replaces the slice of exclusions by a new slice, because readers may still use the old one.
+// SetExclusions removes the exclusions end and adds the exclusions begin. Each added exclusion replaces the exclusion
+// of the same host. It replaces the slice of exclusions by a new slice, because readers may still use the old one.
 func (a *Memo) SetExclusions(end, begin []jjm.Exclusion) {
 	all := slices.DeleteFunc(slices.Clone(a.s.excluded), func(old jjm.Exclusion) bool {
 		return slices.ContainsFunc(end, old.Same) || slices.ContainsFunc(begin, old.Same)
