@@ -70,6 +70,13 @@ type Checker interface {
 	Check(r jjm.Request) error
 }
 
+// HostChecker is implemented by adapters whose batch system refuses submissions that exclude a host which it does not
+// know. UnknownHosts returns those of the hosts that the batch system does not know. The error is of kind Busy if there
+// is no answer.
+type HostChecker interface {
+	UnknownHosts(ctx context.Context, hosts []string) ([]string, error)
+}
+
 // Capabilities describes the limits and properties of a batch system, including those of its adapter.
 type Capabilities struct {
 	// MaxBulk is the largest number of jobs in one Submit.
@@ -89,6 +96,8 @@ type Capabilities struct {
 	// crashes later: a job that waited never starts. Then a report of a job that is cancelled, never started and never
 	// restarted proves that no process of the job was or will be started. No claim is needed in addition.
 	FinalCancel bool
+	// ExcludesHosts is set if the batch system keeps the jobs of a bulk off the hosts in Bulk.Exclude.
+	ExcludesHosts bool
 	// Accounting is set if Account knows the end of jobs that List no longer shows.
 	Accounting bool
 	// Guarantee describes how strong the guarantee of exactly one submission is here, and why.
@@ -121,6 +130,9 @@ type Bulk struct {
 	// Log is the absolute path of a file for the standard output and error of the jobs themselves, if the batch system
 	// wants such a file; "" discards the output. The output of the application does not go into this file.
 	Log string
+	// Exclude are the hosts on which no job of the bulk may start, whatever options the request has. jjm.IsHost is true
+	// for each name. It is empty if the capabilities do not include ExcludesHosts.
+	Exclude []string
 	// Transfer is set if, and only if, Capabilities.SharedFS is false.
 	Transfer *Transfer
 }

@@ -78,6 +78,7 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 		MaxBulk: from.MaxBulk, MaxQueued: from.MaxQueued, TwoPhase: from.TwoPhase, Accounting: f.Account != nil,
 		Guarantee: from.Guarantee, Slots: from.Slots, MaxCores: from.MaxCores, MaxMemoryMB: from.MaxMemoryMB,
 		MaxWalltime: time.Duration(from.MaxWalltime), Settle: time.Duration(from.Settle),
+		ExcludesHosts: len(d.submit.options[nameExclude]) > 0,
 	}
 	for _, n := range []struct {
 		key   string

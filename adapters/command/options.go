@@ -34,8 +34,13 @@ func requestOptions() []option {
 		{"scratch", "request.scratch_mb", "SCRATCH", func(s submit, r jjm.Request) string {
 			return positive(s.scratch.ofMiB(r.ScratchMB))
 		}},
+		// No job file asks for it: submitValues sets the value.
+		{nameExclude, "", "EXCLUDE", func(submit, jjm.Request) string { return "" }},
 	}
 }
+
+// nameExclude is the key of the option that keeps jobs off hosts.
+const nameExclude = "exclude"
 
 func optionKeys() (keys []string) {
 	for _, o := range requestOptions() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"jjm/adapters"
 	"jjm/internal/jjm"
@@ -98,6 +99,7 @@ func (d *Description) submitValues(b adapters.Bulk) values {
 	for name, value := range d.submit.optionValues(b.Request) {
 		v.words[name] = value
 	}
+	v.words["EXCLUDE"] = strings.Join(b.Exclude, ",")
 	v.words["TAG"] = string(b.Tag)
 	v.words["COUNT"] = strconv.Itoa(b.N)
 	v.words["FIRST_INDEX"] = strconv.FormatInt(d.ids.first, 10)

@@ -230,6 +230,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	defer a.mu.Unlock()
 	c := adapters.Capabilities{
 		MaxBulk: a.config.MaxBulk, MaxQueued: a.found.queued, TwoPhase: true, SharedFS: a.config.SharedFS,
+		ExcludesHosts: true,
 		RenewsProxies: !a.config.SharedFS && (a.found.copies || a.config.DelegatedProxies),
 		Accounting:    a.config.History, Guarantee: guarantee, Slots: a.found.slots,
 		MaxCores: a.config.MaxCores, MaxMemoryMB: a.config.MaxMemoryMB, MaxWalltime: a.config.MaxWalltime.D(),

@@ -75,9 +75,9 @@ func listed(queues map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(queues)), ", ")
 }
 
-// requestLines returns the lines of a submit description for a request that passed
-// checkRequest.
-func (c Config) requestLines(r jjm.Request) []string {
+// requestLines returns the lines of a submit description for a request that passed checkRequest. exclude are the hosts
+// on which the jobs must not start.
+func (c Config) requestLines(r jjm.Request, exclude []string) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if r.Cores > 0 {
@@ -105,16 +105,28 @@ func (c Config) requestLines(r jjm.Request) []string {
 	if r.QOS != "" {
 		add("+%s = %s", c.QOSAttribute, quoteString(r.QOS))
 	}
-	return append(out, "requirements = "+c.requirements(r))
+	return append(out, "requirements = "+c.requirements(r, exclude))
 }
 
-// requirements returns an expression that prevents a second start and includes the site's and the queue's requirements.
-func (c Config) requirements(r jjm.Request) string {
+// requirements returns an expression that prevents a second start and a start on excluded hosts. It includes the
+// requirements of the site and of the queue.
+func (c Config) requirements(r jjm.Request, exclude []string) string {
 	all := []string{"(NumJobStarts == 0)"}
+	if len(exclude) > 0 {
+		all = append(all, offHosts(exclude))
+	}
 	for _, text := range []string{c.Requirements, c.Queues[c.Fill(r).Queue]} {
 		if text != "" {
 			all = append(all, "("+text+")")
 		}
 	}
 	return strings.Join(all, " && ")
+}
+
+// offHosts returns an expression that is false for the machines of hosts. The attribute Machine is the full name of a
+// host; a host without a domain stands for the hosts of that name in all domains. In the regular expression a dot is
+// written [.], because a backslash or a $ has a meaning of its own in submit descriptions.
+func offHosts(hosts []string) string {
+	return `(regexp("^(` + strings.ReplaceAll(strings.Join(hosts, "|"), ".", "[.]") +
+		`)[.]", strcat(TARGET.Machine, "."), "i") =!= true)`
 }

@@ -70,7 +70,7 @@ const maxScript = 120 << 10
 // command, HTCondor uses the last one, so jjm's own lines replace them.
 func (c Config) description(b adapters.Bulk, script string, extra []string) string {
 	lines := append([]string{}, extra...)
-	lines = append(lines, c.requestLines(b.Request)...)
+	lines = append(lines, c.requestLines(b.Request, b.Exclude)...)
 	lines = append(lines, transferLines(b.Transfer)...)
 	lines = append(lines,
 		"universe = vanilla",

@@ -59,8 +59,8 @@ type Deps struct {
 }
 
 // Adapter is an idealized adapter. It has the optional interfaces of the inner adapter. If the inner adapter lacks an
-// interface, Run only waits for the end of its context, Changed returns a nil channel, Check is adapters.PlainOnly, and
-// Close does nothing. It is an [adapters.Prober] only if the inner adapter is one.
+// interface, Run only waits for the end of its context, Changed returns a nil channel, Check is adapters.PlainOnly,
+// UnknownHosts returns no hosts, and Close does nothing. It is an [adapters.Prober] only if the inner adapter is one.
 type Adapter struct {
 	inner adapters.Adapter
 	limit *limit
@@ -68,12 +68,13 @@ type Adapter struct {
 }
 
 var (
-	_ adapters.Adapter = (*Adapter)(nil)
-	_ adapters.Runner  = (*Adapter)(nil)
-	_ adapters.Watcher = (*Adapter)(nil)
-	_ adapters.Checker = (*Adapter)(nil)
-	_ io.Closer        = (*Adapter)(nil)
-	_ adapters.Prober  = probing{}
+	_ adapters.Adapter     = (*Adapter)(nil)
+	_ adapters.Runner      = (*Adapter)(nil)
+	_ adapters.Watcher     = (*Adapter)(nil)
+	_ adapters.Checker     = (*Adapter)(nil)
+	_ adapters.HostChecker = (*Adapter)(nil)
+	_ io.Closer            = (*Adapter)(nil)
+	_ adapters.Prober      = probing{}
 )
 
 // probing is an Adapter whose inner adapter is a Prober.
@@ -172,6 +173,19 @@ func allBusy(results []error) error {
 // Probe checks whether the batch system answers.
 func (p probing) Probe(ctx context.Context) error {
 	return p.call(ctx, Probe, p.limit.prober.Probe)
+}
+
+// UnknownHosts returns those of the hosts that the batch system does not know. The question is treated as a probe.
+func (a *Adapter) UnknownHosts(ctx context.Context, hosts []string) (unknown []string, err error) {
+	c, checks := a.inner.(adapters.HostChecker)
+	if !checks {
+		return nil, nil
+	}
+	err = a.call(ctx, Probe, func(ctx context.Context) (err error) {
+		unknown, err = c.UnknownHosts(ctx, hosts)
+		return err
+	})
+	return unknown, err
 }
 
 // Run calls the inner adapter's Run. If the adapter has none, it waits until ctx ends and returns nil.

@@ -174,7 +174,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	defer a.mu.Unlock()
 	s := a.site
 	c := adapters.Capabilities{
-		MaxBulk: s.maxTasks, TwoPhase: true, SharedFS: true, Accounting: s.accounting || !a.known,
+		MaxBulk: s.maxTasks, TwoPhase: true, SharedFS: true, ExcludesHosts: true, Accounting: s.accounting || !a.known,
 		Slots: s.slots, MaxCores: s.maxCores, Guarantee: guarantee(a.cfg, s, a.known),
 		Settle: settle + s.flushTime(), Lag: s.flushTime() + slack,
 	}

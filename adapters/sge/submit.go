@@ -52,7 +52,8 @@ func (a *Adapter) prepare(ctx context.Context, b adapters.Bulk) ([]string, error
 		return nil, err
 	}
 	opts := append(a.cfg.options(b.Request), site...)
-	return submitArgv(b, append(append(opts, job...), hook...)), nil
+	opts = append(append(opts, job...), hook...)
+	return submitArgv(b, append(opts, excludeOptions(opts, b.Exclude)...)), nil
 }
 
 // submitArgv returns the command line that submits a bulk; the script is its input. It sets every option that the

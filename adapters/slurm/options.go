@@ -63,7 +63,8 @@ func ownOptions(b adapters.Bulk) []string {
 }
 
 // sbatchArgs returns the command line for a bulk. Its parts are, in this order: one process on one node, the options
-// for the request, the options of the job, the options of the site and its hook (extra), and jjm's own options. A later
+// for the request, the options of the job, the options of the site and its hook (extra), the excluded hosts, and
+// jjm's own options. A later
 // option replaces an earlier one.
 func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	args := append([]string{"sbatch", "--parsable", "--nodes=1", "--ntasks=1"}, requestOptions(b.Request, c)...)
@@ -84,7 +85,43 @@ func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 		}
 		args = append(args, opt)
 	}
-	return append(args, ownOptions(b)...), nil
+	more, err := excludeOptions(args, b.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(args, more...), ownOptions(b)...), nil
+}
+
+// excludeOptions returns the option that keeps a job off hosts, for a command line with the options args. sbatch uses
+// only the last --exclude, so the returned option also names the nodes of the last --exclude in args. If that option
+// names a file, to which jjm cannot add hosts, the error is of kind Busy.
+func excludeOptions(args, hosts []string) ([]string, error) {
+	if len(hosts) == 0 {
+		return nil, nil
+	}
+	all := strings.Join(hosts, ",")
+	for _, word := range slices.Backward(args) {
+		given, isExclude := excludedBy(word)
+		switch {
+		case !isExclude || given == "":
+			continue
+		case strings.Contains(given, "/"):
+			return nil, adapters.NotStarted(jjm.Errorf(jjm.Busy, "option %.100q names a file, to which the excluded hosts %s "+
+				"cannot be added: name the nodes in the option itself", word, all))
+		}
+		return []string{"--exclude=" + given + "," + all}, nil
+	}
+	return []string{"--exclude=" + all}, nil
+}
+
+// excludedBy returns the nodes that an option excludes, in the forms that directive returns. sbatch accepts every
+// unique prefix of a long name.
+func excludedBy(word string) (nodes string, isExclude bool) {
+	if nodes, isExclude = strings.CutPrefix(word, "-x"); isExclude {
+		return nodes, true
+	}
+	name, nodes, _ := strings.Cut(word, "=")
+	return nodes, name == "--exclude" || name == "--exclud"
 }
 
 // reserved returns the names of options that nobody else may set: the options that jjm sets, and options with which

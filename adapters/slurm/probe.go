@@ -274,7 +274,7 @@ func (s *site) overLimits(r jjm.Request, queue string) jjm.Problems {
 // answered yet.
 func capabilities(s *site, c Config) adapters.Capabilities {
 	out := adapters.Capabilities{
-		MaxBulk: safeBulk, SharedFS: true, Settle: safeSettle, Lag: lag,
+		MaxBulk: safeBulk, SharedFS: true, ExcludesHosts: true, Settle: safeSettle, Lag: lag,
 		Guarantee: "not known: the controller has not been asked yet",
 	}
 	if s != nil {

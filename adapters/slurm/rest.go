@@ -96,6 +96,7 @@ type restJob struct {
 	ScratchMB   int64             `json:"temporary_disk_per_node,omitempty"`
 	GRES        string            `json:"gres,omitempty"`
 	Minutes     int64             `json:"time_limit,omitempty"`
+	Exclude     string            `json:"exclude_nodes,omitempty"`
 	Dir         string            `json:"current_working_directory"`
 	Stdin       string            `json:"standard_input"`
 	Stdout      string            `json:"standard_output"`
@@ -117,6 +118,7 @@ func submission(b adapters.Bulk, c Config, script, home string) restSubmission {
 		Partition: r.Queue, Account: r.Account, WCKey: r.Project, QOS: r.QOS,
 		Nodes: 1, Tasks: 1, CPUs: r.Cores, MemoryMB: r.MemoryMB, ScratchMB: r.ScratchMB,
 		Minutes: int64((r.Walltime.D() + time.Minute - 1) / time.Minute),
+		Exclude: strings.Join(b.Exclude, ","),
 		Dir:     "/", Stdin: os.DevNull, Stdout: os.DevNull, Stderr: os.DevNull,
 		// slurmrestd rejects an empty environment.
 		Environment: map[string]string{

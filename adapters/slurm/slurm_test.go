@@ -393,7 +393,8 @@ func TestSite_RecordedConfiguration(t *testing.T) {
 	}
 	c := capabilities(s, Config{})
 	want := adapters.Capabilities{
-		MaxBulk: 20001, MaxQueued: 60000, SharedFS: true, Accounting: true, Guarantee: "strong: slurmdbd", Slots: 64,
+		MaxBulk: 20001, MaxQueued: 60000, SharedFS: true, ExcludesHosts: true, Accounting: true,
+		Guarantee: "strong: slurmdbd", Slots: 64,
 		MaxCores: 64, MaxMemoryMB: 65536, MaxWalltime: time.Hour, Settle: 20 * time.Second, Lag: lag,
 	}
 	if diff := cmp.Diff(want, c); diff != "" {

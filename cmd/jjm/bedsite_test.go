@@ -29,6 +29,7 @@ type bedSite struct {
 	verified map[jjm.GridID]wire.Verified
 	orders   []jjm.Order // the orders in force
 	bans     []jjm.Ban
+	excluded []jjm.Exclusion
 	sets     map[string]wire.DatasetState
 }
 
@@ -53,6 +54,7 @@ func (b *bedSite) verbs() []served.Verb {
 		served.Handle(wire.VerbReset(), served.Administrators, b.reset),
 		served.Handle(wire.VerbOrder(), served.Owners, b.order),
 		served.Handle(wire.VerbBan(), served.Administrators, b.ban),
+		served.Handle(wire.VerbExclude(), served.Owners, b.exclude),
 		served.Handle(wire.VerbDataset(), served.Owners, b.dataset),
 		served.Handle(wire.VerbRelease(), served.Owners, b.release),
 		served.Handle(wire.VerbHistory(), served.Owners, b.historyOf),
@@ -169,6 +171,42 @@ func (b *bedSite) ban(ctx context.Context, c server.Caller, r wire.BanRequest) (
 	}
 	out.Bans = []jjm.Ban{given}
 	return a, err
+}
+
+// exclude stores and ends exclusions of hosts of the cluster slurm, with two running and three queued local jobs. A
+// request without hosts lists the exclusions.
+func (b *bedSite) exclude(ctx context.Context, c server.Caller, r wire.ExcludeRequest) (wire.ExcludeAnswer, error) {
+	out := &wire.Excluded{}
+	a := wire.ExcludeAnswer{Excluded: out}
+	if err := b.asked(ctx, "exclude"); err != nil {
+		return a, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.Exclude == nil {
+		out.Hosts = slices.Clone(b.excluded)
+		return a, nil
+	}
+	b.excluded = slices.DeleteFunc(b.excluded, func(old jjm.Exclusion) bool {
+		named := slices.Contains(r.Exclude.Hosts, old.Host)
+		if named && r.Exclude.Include {
+			out.Hosts = append(out.Hosts, old)
+		}
+		return named
+	})
+	if r.Exclude.Include {
+		return a, nil
+	}
+	for _, host := range r.Exclude.Hosts {
+		e := jjm.Exclusion{Cluster: "slurm", Host: host, Reason: r.Exclude.Reason, By: c.Actor(), Since: 1}
+		if r.Exclude.For > 0 {
+			e.Until = e.Since.Add(r.Exclude.For.D())
+		}
+		out.Hosts = append(out.Hosts, e)
+	}
+	b.excluded = append(b.excluded, out.Hosts...)
+	out.Running, out.Queued = 2, 3
+	return a, nil
 }
 
 // dataset stores only the number of files of each dataset.

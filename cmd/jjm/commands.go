@@ -67,6 +67,8 @@ type commands struct {
 	Ban       ban        `cmd:"" group:"site" help:"Ban an account or a DN, and kill its grid jobs." example:"jjm ban mallory --reason stolen-key"`
 	Unban     unban      `cmd:"" group:"site" help:"End a ban." example:"jjm unban mallory"`
 	Bans      bans       `cmd:"" group:"site" help:"The bans in force: whom, since when, by whom and why." example:"jjm bans"`
+	Exclude   exclude    `cmd:"" group:"site" help:"Keep jobs off hosts of a batch system; or show the excluded hosts." example:"jjm exclude wn13 --for 12h --reason eats-jobs"`
+	Include   include    `cmd:"" group:"site" help:"Let jobs start on excluded hosts again." example:"jjm include wn13"`
 	Advertise advertise  `cmd:"" group:"site" help:"The ad that brokers read, and whether each collector has it." example:"jjm advertise"`
 	Serve     serve      `cmd:"" passthrough:"" group:"site" help:"Run the daemon in the foreground." example:"jjm serve --config /etc/jjm/jjm.toml"`
 	Config    config     `cmd:"" group:"site" help:"Check the configuration and report every mistake."`

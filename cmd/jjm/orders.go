@@ -28,6 +28,31 @@ type term struct {
 	Until string `placeholder:"TIME" help:"End by itself at this time: 17:30, \"2026-03-01 17:30\", or as in RFC 3339."`
 }
 
+// end returns the values of --for and --until; at most one of them is not 0. The error says what is wrong with a flag.
+func (t term) end(now time.Time) (after jjm.Duration, until jjm.Time, err error) {
+	if t.For != "" && t.Until != "" {
+		return 0, 0, usage("want --for or --until, not both")
+	}
+	if t.For != "" {
+		if err := after.UnmarshalText([]byte(t.For)); err != nil || after <= 0 {
+			return 0, 0, usage("--for %.40q: want a duration such as 30m or 2h", t.For)
+		}
+	}
+	if t.Until != "" {
+		at, err := moment("--until", t.Until, now)
+		if err != nil {
+			return 0, 0, err
+		}
+		until = jjm.At(at)
+	}
+	return after, until, nil
+}
+
+// past returns the error for a time of --until that is not after now.
+func (t term) past(now time.Time) error {
+	return usage("--until %.40q: want a time after %s", t.Until, now.Format("2006-01-02 15:04 MST"))
+}
+
 // drain drains a cluster, a queue, a job type or a user, or announces a maintenance window with --from.
 type drain struct {
 	order
@@ -125,9 +150,6 @@ func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order
 	if verb != jjm.OrderResume && w.Kind != jjm.OrderJob && o.Reason == "" {
 		return nil, usage("--reason is missing: say why, for those whose jobs wait")
 	}
-	if until.For != "" && until.Until != "" {
-		return nil, usage("want --for or --until, not both")
-	}
 	if from != "" {
 		begin, err := moment("--from", from, now)
 		if err != nil {
@@ -138,20 +160,12 @@ func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order
 		}
 		w.From, now = jjm.At(begin), begin // a time of day in --until is its next occurrence after the beginning
 	}
-	if until.For != "" {
-		if err := w.For.UnmarshalText([]byte(until.For)); err != nil || w.For <= 0 {
-			return nil, usage("--for %.40q: want a duration such as 30m or 2h", until.For)
-		}
+	var err error
+	if w.For, w.Until, err = until.end(now); err != nil {
+		return nil, err
 	}
-	if until.Until != "" {
-		at, err := moment("--until", until.Until, now)
-		if err != nil {
-			return nil, err
-		}
-		if from == "" && !at.After(now) {
-			return nil, usage("--until %.40q: want a time after %s", until.Until, now.Format("2006-01-02 15:04 MST"))
-		}
-		w.Until = jjm.At(at)
+	if from == "" && w.Until != 0 && w.Until <= jjm.At(now) {
+		return nil, until.past(now)
 	}
 	if end := windowEnd(w); end != 0 && end <= jjm.At(current) {
 		return nil, usage("--from %.40q: that window is over, it ended at %s: want a later end", from, plain.Clock(end))

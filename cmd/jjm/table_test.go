@@ -45,6 +45,9 @@ func printers(long string, n int) map[string]func(*cli) error {
 			return c.collectorTable([]wire.AdCollector{{Collector: long, State: "published", Sent: at, Seen: at, Expires: at,
 				Next: at, Trying: at, Lost: n}})
 		},
+		"excludedTable": func(c *cli) error {
+			return c.excludedTable([]jjm.Exclusion{{Cluster: "slurm", Host: long, By: long, Reason: long, Since: at, Until: at}})
+		},
 		"banTable": func(c *cli) error {
 			return c.banTable([]jjm.Ban{{Kind: jjm.BanDN, Name: long, By: long, Reason: long, Since: at, Account: &n}})
 		},

@@ -160,6 +160,11 @@ func (e *asked) Ban(c ctx, by caller, b *wire.Ban) (wire.Banned, error) {
 	return of(a.Banned), err
 }
 
+func (e *asked) Exclude(c ctx, by caller, x *wire.Exclude) (wire.Excluded, error) {
+	a, err := call(c, e, wire.VerbExclude(), by, wire.ExcludeRequest{Exclude: x})
+	return of(a.Excluded), err
+}
+
 func (e *asked) Reset(c ctx, by caller, cluster string) error {
 	_, err := call(c, e, wire.VerbReset(), by, wire.ResetRequest{Cluster: cluster})
 	return err

@@ -283,6 +283,16 @@ func scenarios() map[string]scenario {
 			},
 			wants: map[string]want{"a": done(6), "b": ends(jjm.Aborted, 5, endsOf(5, jjm.Killed))},
 		},
+		"a host is excluded": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4, Life: 20 * time.Minute, ExcludesHosts: true},
+			actions: []action{
+				{0, submitAs("a", mc(6))},
+				{70 * time.Second, excludeHosts(wire.Exclude{Hosts: []string{"wn13"}, Reason: "x", For: jjm.Duration(time.Hour)})},
+				{80 * time.Second, excludeHosts(wire.Exclude{Hosts: []string{"wn14"}, Reason: "x"})},
+				{30 * time.Minute, excludeHosts(wire.Exclude{Hosts: []string{"wn14"}, Include: true})},
+			},
+			wants: map[string]want{"a": done(6)},
+		},
 		"holds":             heldScenario(),
 		"holds by a person": personHoldScenario(),
 		"what waits is set": setScenario(),

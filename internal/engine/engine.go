@@ -41,6 +41,7 @@
 //	record    the XML records
 //	request   what people request of local jobs: kill, hold, release, force
 //	site      orders, bans, free disk space
+//	exclusion hosts that administrators keep jobs off
 //	intake    requests and fragments left in folders while the daemon was down
 //	reopen    grid jobs that are over and begin another generation
 //	removal   grid jobs that are over and are removed
@@ -57,6 +58,7 @@ import (
 	"jjm/internal/engine/answer"
 	"jjm/internal/engine/cluster"
 	"jjm/internal/engine/dataset"
+	"jjm/internal/engine/exclusion"
 	"jjm/internal/engine/feed"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
@@ -114,10 +116,16 @@ type Engine struct {
 	judge    *verdict.Judge
 	prover   *proof.Prover
 	records  *record.Publisher
-	site     *site.Site
+	ordered
 	requests *request.Requests
 	ahead
 	ended
+}
+
+// ordered holds the rooms that keep what administrators allow.
+type ordered struct {
+	site       *site.Site
+	exclusions *exclusion.Exclusions
 }
 
 // asked holds the parts of Engine that carry out requests.
@@ -183,6 +191,7 @@ func build(cfg Config, deps Deps) *Engine {
 	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Divider: e.feeder, Prover: e.prover,
 		Clusters: e.clusters, Types: types})
 	e.remover = removal.New(s, as)
+	e.exclusions = exclusion.New(s)
 	e.site = site.New(s, as, e.clusters.Shut, cluster.Halting(e.clusters), e.records.Mend)
 	e.remote = remote.New(s, as, func(owner jjm.Owner, base, path string) (io.ReadCloser, error) {
 		return types.Site(owner, base).Open(path)
@@ -194,7 +203,8 @@ func build(cfg Config, deps Deps) *Engine {
 	e.answers = answer.New(s, as, ln, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
 		Settle: e.intake.Settle, Told: e.remover.Told})
 	e.Checkup = answer.NewCheckup(e.answers, answer.Watched{Disks: e.site.Disks, Unpublished: e.records.Unpublished,
-		Fragments: e.intake.Fragments, Unjudged: e.judge.Unjudged})
+		Fragments: e.intake.Fragments, Unjudged: e.judge.Unjudged,
+		Excluded: e.exclusions.InForce})
 	return e
 }
 
@@ -262,7 +272,8 @@ func loops(e *Engine) []func(context.Context) {
 	all = append(all, e.site.Loops()...)
 	all = append(all, e.intake.Loops()...)
 	all = append(all, e.remover.Loops()...)
-	return append(all, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
+	return append(all, e.exclusions.Loop, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run,
+		e.remote.Run)
 }
 
 // Call sends an event to the server of a grid job's callback, with the rights of the grid job's owner. An error means

@@ -9,6 +9,7 @@ import (
 	"jjm/internal/engine/answer"
 	"jjm/internal/engine/cluster"
 	"jjm/internal/engine/dataset"
+	"jjm/internal/engine/exclusion"
 	"jjm/internal/engine/floor/choice"
 	"jjm/internal/engine/gridjob"
 	"jjm/internal/engine/proof"
@@ -23,7 +24,7 @@ import (
 func (e *Engine) Verbs() []serve.Verb {
 	all := slices.Concat(gridjob.Verbs(e.jobs), request.Verbs(e.requests), reopen.Verbs(e.reopener),
 		removal.Verbs(e.remover), choice.Verbs(e.chooser), answer.Verbs(e.answers, e.Reasons), site.Verbs(e.site),
-		cluster.Verbs(e.clusters), dataset.Verbs(e.datasets), proof.Verbs(e.prover))
+		exclusion.Verbs(e.exclusions), cluster.Verbs(e.clusters), dataset.Verbs(e.datasets), proof.Verbs(e.prover))
 	for i := range all {
 		all[i] = all[i].Resolving(e.answers.Resolve)
 	}

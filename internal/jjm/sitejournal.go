@@ -9,10 +9,12 @@ import (
 )
 
 // The sources of journal entries about the site: SourceDaemon of each start of the daemon, SourceOutage of the
-// beginning and the end of an outage of a cluster. These entries belong to no grid job and to no account.
+// beginning and the end of an outage of a cluster, SourceExclude of hosts that are excluded and included. These entries
+// belong to no grid job and to no account.
 const (
-	SourceDaemon = "daemon"
-	SourceOutage = "outage"
+	SourceDaemon  = "daemon"
+	SourceOutage  = "outage"
+	SourceExclude = "exclude"
 )
 
 // startsShown is how many starts of the daemon within startsSpan have a journal entry of their own.

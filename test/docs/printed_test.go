@@ -308,6 +308,8 @@ func (n *newcomer) runs(page, dir, exports string, command printed, real map[str
 func instead() map[string]string {
 	return map[string]string{
 		"jjm advertise --now":                "this site is not advertised", // there is no collector
+		"jjm exclude wn13":                   "exclude.cluster is missing",  // this site has several clusters
+		"jjm find --host wn13":               "no job that this account may see fits",
 		"jjm find --host node7 --at":         "no job that this account may see fits",
 		"jjm health":                         "JJM ", // no cluster is down
 		"jjm remove --status done --age 30d": "there is no",

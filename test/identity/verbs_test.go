@@ -100,6 +100,8 @@ var sights = map[string]seen{
 	"reset": {tells: "nothing", others: admins, changes: true, asks: []string{`{"verb":"reset","cluster":"local"}`}},
 	"ban": {tells: "nothing (who is banned is told why when it submits)", others: admins,
 		changes: true, asks: []string{`{"verb":"ban"}`, `{"verb":"ban","ban":{"name":"ALICE","reason":"x"}}`}},
+	"exclude": {tells: "the excluded hosts, by whom and why", others: siteWide,
+		asks: []string{`{"verb":"exclude"}`}},
 	"renew": {tells: "which credentials are newer", others: refused, changes: true,
 		asks: []string{on("renew", `,"credentials":[{"kind":"token","secret":"a.b.c"}]`)}},
 	"remark":    {tells: "nothing", others: admins, changes: true, asks: []string{on("remark", `,"remark":"x"`)}},

@@ -381,6 +381,18 @@ func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, nil
 }
 
+// driveIncluded includes a host while a grid job runs. The embedded batch system excludes no hosts, so no host is
+// excluded; the change of the store is the same.
+func driveIncluded(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	_, err = insist(ctx, s, wire.VerbExclude(),
+		wire.ExcludeRequest{Exclude: &wire.Exclude{Include: true, Hosts: []string{"wn13"}}})
+	return id, err
+}
+
 // driveRemarked adds a remark to the grid job, as a gatekeeper does, while its sleepers keep it from ending.
 func driveRemarked(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)

@@ -88,6 +88,9 @@ func scenarios() map[string]scenario {
 	changes("ban", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf}, drive: driveBanned}
 	})
+	changes("exclude", func(glf bool) scenario {
+		return scenario{design: design{jobs: 12, glf: glf}, drive: driveIncluded}
+	})
 	changes("remark", func(glf bool) scenario {
 		return scenario{design: mixed(glf).design, drive: driveRemarked}
 	})

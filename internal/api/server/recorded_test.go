@@ -105,6 +105,7 @@ func (r *recording) verbs() []serve.Verb {
 		plain(wire.VerbOrder(), r),
 		plain(wire.VerbReset(), r),
 		plain(wire.VerbBan(), r),
+		plain(wire.VerbExclude(), r),
 		plain(wire.VerbRenew(), r),
 		plain(wire.VerbRemark(), r),
 		plain(wire.VerbAdvertise(), r),

@@ -11,6 +11,7 @@ func Verbs() []About {
 		VerbClusters().About,
 		VerbCopy().About,
 		VerbDataset().About,
+		VerbExclude().About,
 		VerbExplain().About,
 		VerbFind().About,
 		VerbForceStatus().About,

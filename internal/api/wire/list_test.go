@@ -10,6 +10,7 @@ func everyVerb() []erased {
 		erase(VerbClusters()),
 		erase(VerbCopy()),
 		erase(VerbDataset()),
+		erase(VerbExclude()),
 		erase(VerbExplain()),
 		erase(VerbFind()),
 		erase(VerbForceStatus()),

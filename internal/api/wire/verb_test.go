@@ -95,6 +95,7 @@ func refused() map[string][2]string {
 		"order":     {`{"verb":"order","order":{"verb":"stop"}}`, "want drain, pause or resume"},
 		"reset":     {`{"verb":"reset"}`, "want the name of a cluster"},
 		"ban":       {`{"verb":"ban","ban":{"name":"mallory"}}`, "ban.reason is missing"},
+		"exclude":   {`{"verb":"exclude","exclude":{"hosts":["wn13"]}}`, "exclude.reason is missing"},
 		"renew":     {`{"verb":"renew","refs":["1"]}`, "member credentials is missing"},
 		"remark":    {`{"verb":"remark","refs":["1"]}`, "member remark has 0 bytes"},
 		"advertise": {`{"verb":"advertise","nwo":true}`, `did you mean "now"?`},

@@ -361,6 +361,17 @@ func TestDecode_ChecksOrders(t *testing.T) {
 func TestDecode_ChecksBans(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	for text, want := range map[string]string{
+		`{"verb":"exclude"}`: "",
+		`{"verb":"exclude","exclude":{"hosts":["a","b.c"],"reason":"x","for":"2h"}}`:     "",
+		`{"verb":"exclude","exclude":{"hosts":["a"],"include":true}}`:                    "",
+		`{"verb":"exclude","exclude":{"hosts":[],"reason":"x"}}`:                         "0 names: want 1 to 100",
+		`{"verb":"exclude","exclude":{"hosts":["a,b"],"reason":"x"}}`:                    `exclude.hosts[0] "a,b": want the name`,
+		`{"verb":"exclude","exclude":{"hosts":["a","-b"],"reason":"x"}}`:                 `exclude.hosts[1] "-b": want the name`,
+		`{"verb":"exclude","exclude":{"hosts":["a","a"],"reason":"x"}}`:                  "named twice",
+		`{"verb":"exclude","exclude":{"hosts":["a"],"reason":"x\u001b[2J"}}`:             "want one line",
+		`{"verb":"exclude","exclude":{"hosts":["a"],"include":true,"for":"2h"}}`:         "leave out for and until",
+		`{"verb":"exclude","exclude":{"hosts":["a"],"reason":"x","for":"2h","until":5}}`: "want for, until, or neither",
+		`{"verb":"exclude","exclude":{"hosts":["a"],"reason":"x","cluster":"a\nb"}}`:     "exclude.cluster",
 		`{"verb":"ban"}`: "",
 		`{"verb":"ban","ban":{"name":"mallory","reason":"x"}}`:                   "",
 		`{"verb":"ban","ban":{"name":"/CN=Mallory","lift":true}}`:                "",

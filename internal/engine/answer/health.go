@@ -17,6 +17,7 @@ type Watched struct {
 	Unpublished func() health.Records
 	Fragments   func() (n int, oldest jjm.Time)
 	Unjudged    func() health.Unjudged
+	Excluded    func() []jjm.Exclusion
 }
 
 // Checkup checks the health of the site. Its methods may be called from many goroutines.
@@ -46,7 +47,7 @@ func (ch *Checkup) Facts(ctx context.Context, caller wire.Caller, around health.
 	f := health.Facts{Now: now, Started: ch.started, Around: around, Clusters: ch.an.Clusters(ctx, caller),
 		Refuses: ch.an.s.Low(), Disks: ch.watched.Disks(), Records: ch.watched.Unpublished(),
 		Store: ch.storeSize(ctx), Spool: ch.spool.at(b.Deps.SpoolDir, b.Now()), Notices: ch.notices(ctx, now),
-		Unjudged: ch.watched.Unjudged()}
+		Unjudged: ch.watched.Unjudged(), Excluded: ch.watched.Excluded()}
 	f.Records.Fragments, f.Records.Oldest = ch.watched.Fragments()
 	for _, off := range b.Deps.Types.AllOff(b.Deps.Off...) {
 		f.Off = append(f.Off, health.Off{Type: off.Type, Why: off.Short(), Remedy: off.Remedy()})

@@ -64,15 +64,16 @@ func ordersSince(ctx context.Context, an *Answers, caller wire.Caller, since jjm
 }
 
 // shows reports whether an account may see a journal entry that belongs to no grid job: a start of the daemon, an
-// outage, or an entry about a cluster, a queue or a job type, about the account itself, or about a grid job (mine) or a
-// dataset of the account. Only administrators see other entries. The entries are written by package app (starts),
-// package cluster (outages), by orderEntry and banEntry of package site and by tellMarks and tellRemoval of package
-// dataset. An account chooses the text of a reason, which must not pass for the words that are compared here. Therefore
-// the entries have the reason after these words, and entries about marks have it before these words.
+// outage, an excluded host, or an entry about a cluster, a queue or a job type, about the account itself, or about a
+// grid job (mine) or a dataset of the account. Only administrators see other entries. The entries are written by
+// package app (starts), package cluster (outages), package exclusion, by orderEntry and banEntry of package site and by
+// tellMarks and tellRemoval of package dataset. An account chooses the text of a reason, which must not pass for the
+// words that are compared here. Therefore the entries have the reason after these words, and entries about marks have
+// it before these words.
 func shows(en jjm.JournalEntry, caller wire.Caller, mine func(jjm.GridID) bool) bool {
 	kind, rest, _ := strings.Cut(en.Cause, " ")
 	switch en.Source {
-	case jjm.SourceDaemon, jjm.SourceOutage:
+	case jjm.SourceDaemon, jjm.SourceOutage, jjm.SourceExclude:
 		return true
 	case "order":
 		switch kind {

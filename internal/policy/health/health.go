@@ -71,6 +71,8 @@ type Facts struct {
 	Off []Off
 	// Bans are the bans in force, nil if the caller may not see them.
 	Bans []jjm.Ban
+	// Excluded are the excluded hosts.
+	Excluded []jjm.Exclusion
 }
 
 // Around are the facts that the daemon knows outside its engine.
@@ -167,7 +169,7 @@ func Checks(f Facts) []wire.HealthCheck {
 	}
 	all = append(all, records(f)...)
 	all = append(all, store(f.Store), spool(f.Spool, f.Now), results(f.Unjudged, f.Now), notices(f.Notices, f.Now),
-		types(f.Off), bans(f.Bans), advertising(f.Advertising), page(f.Page))
+		types(f.Off), bans(f.Bans), excluded(f.Excluded), advertising(f.Advertising), page(f.Page))
 	return worstFirst(all)
 }
 

@@ -174,6 +174,8 @@ func TestChecks_EachThreshold(t *testing.T) {
 			"job-types", "WARNING job types a, b are off"},
 		"bans": {func(f *health.Facts) { f.Bans = []jjm.Ban{{Kind: jjm.BanUser, Name: "mallory"}} },
 			"bans", "OK 1 ban in force"},
+		"excluded hosts": {func(f *health.Facts) { f.Excluded = make([]jjm.Exclusion, 12) },
+			"excluded-hosts", "OK 12 hosts excluded"},
 		"no brokers": {func(f *health.Facts) { f.Advertising = []string{"x"} },
 			"advertising", "WARNING brokers may lack the ad of this site"},
 		"no tokens": {func(f *health.Facts) { f.Page = "x" }, "page", "WARNING the web page accepts no token"},

@@ -177,6 +177,29 @@ func bans(all []jjm.Ban) wire.HealthCheck {
 		Detail: strings.Join(whom, ", "), Figures: []wire.HealthFigure{{Name: "bans", Value: int64(len(all))}}}
 }
 
+// mostExcluded is how many excluded hosts the check names.
+const mostExcluded = 10
+
+// excluded lists the excluded hosts. Its state is always OK, because an exclusion is an order of an administrator.
+// Without excluded hosts, the check has no state.
+func excluded(all []jjm.Exclusion) wire.HealthCheck {
+	if len(all) == 0 {
+		return wire.HealthCheck{}
+	}
+	var hosts []string
+	since := all[0].Since
+	for _, e := range all {
+		hosts = append(hosts, e.Host+" of "+e.Cluster+" "+e.Term()+" ("+e.Reason+")")
+		since = min(since, e.Since)
+	}
+	if more := len(hosts) - mostExcluded; more > 0 {
+		hosts = append(hosts[:mostExcluded], fmt.Sprintf("and %d more, see jjm exclude", more))
+	}
+	return wire.HealthCheck{State: OK, Name: "excluded-hosts", Since: since,
+		Text: jjm.Count(len(all), "host") + " excluded", Detail: strings.Join(hosts, ", "),
+		Figures: []wire.HealthFigure{{Name: "excluded_hosts", Value: int64(len(all))}}}
+}
+
 // notices checks whether notices and call-backs are delivered. If there is no problem, the check has no state.
 func notices(n Notices, now jjm.Time) wire.HealthCheck {
 	c := wire.HealthCheck{State: Warning, Name: "notices", Remedy: "see not-notified in jjm history of the " +

@@ -1,5 +1,5 @@
 // Package store keeps the authoritative state of jjm in one SQLite file: grid jobs, local jobs, bulks, attempts with
-// their evidence, datasets, ledgers of which local job owns which units, orders and bans, and the journal.
+// their evidence, datasets, ledgers of which local job owns which units, orders, bans, excluded hosts, and the journal.
 //
 // It promises that a transaction is stored whole or not at all, whatever kills the process or the machine (WAL,
 // synchronous=FULL). It also promises that wrong code in the packages above cannot store impossible states: constraints

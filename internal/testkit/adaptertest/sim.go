@@ -35,6 +35,8 @@ type SimConfig struct {
 	NoSharedFS bool
 	// RenewsProxies is copied to the field of this name in the capabilities and has no other effect.
 	RenewsProxies bool
+	// ExcludesHosts is copied to the field of this name in the capabilities and has no other effect.
+	ExcludesHosts bool
 	// Idempotent means that a second Submit of a tag returns the id of the first bulk. Without it, Submit creates a second
 	// bulk, like real batch systems.
 	Idempotent bool
@@ -209,8 +211,9 @@ func (s *Sim) Capabilities() adapters.Capabilities {
 	defer s.mu.Unlock()
 	return adapters.Capabilities{
 		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies,
-		Accounting:  true,
-		MaxMemoryMB: s.c.MaxMemoryMB, MaxWalltime: s.c.MaxWalltime,
+		ExcludesHosts: s.c.ExcludesHosts,
+		Accounting:    true,
+		MaxMemoryMB:   s.c.MaxMemoryMB, MaxWalltime: s.c.MaxWalltime,
 		Guarantee: "none: a simulation", Slots: s.c.Slots, Settle: s.c.Settle,
 	}
 }
@@ -439,4 +442,14 @@ func (h *endHeap) pop() simEnd {
 		(*h)[i], (*h)[low] = (*h)[low], (*h)[i]
 		i = low
 	}
+}
+
+// Excluded returns, for each accepted bulk in the order of the submissions, the hosts that it excluded.
+func (s *Sim) Excluded() (hosts [][]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.bulks {
+		hosts = append(hosts, b.Exclude)
+	}
+	return hosts
 }

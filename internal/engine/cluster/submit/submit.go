@@ -296,6 +296,11 @@ func (sb *Submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 		return err
 	}
 	now := jjm.At(sb.b.Now())
+	if sb.sys.Caps().ExcludesHosts {
+		v := sb.s.View()
+		order.Exclude = v.ExcludedAt(sb.name, now)
+		v.Close()
+	}
 	sb.s.Mark(func(m *state.Marks) { m.Try(tag, now) })
 	cmd, cancel := sb.sys.Command(ctx, sb.sys.Account(b.Owner))
 	defer cancel()

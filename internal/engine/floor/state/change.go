@@ -23,8 +23,8 @@ type Change struct {
 	inputs
 	reopened
 	removals
-	// Orders applies the orders and bans that the change sets or ends to memory. It is nil if the change concerns no
-	// orders and no bans.
+	// Orders applies the orders, bans and exclusions that the change sets or ends to memory. It is nil if the change
+	// concerns none of them.
 	Orders func(*Memo)
 	// Refused are, for each grid job, the clusters that permanently refuse its local jobs of a place, each with the
 	// reason. Memory adds them to the clusters that refused earlier.

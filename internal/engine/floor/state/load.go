@@ -8,9 +8,10 @@ import (
 )
 
 // Load fills memory from the store, when the daemon starts: live grid jobs, their local jobs, open bulks, requests to
-// reopen grid jobs, removals, and orders. The rows show which steps were in progress when the daemon stopped. For
-// example, a bulk without the batch system's id is in doubt, and a grid job with a final status must still be published
-// and moved to the history. The error is of kind Internal if the rows contradict each other; then memory is incomplete.
+// reopen grid jobs, removals, orders, and excluded hosts. The rows show which steps were in progress when the daemon
+// stopped. For example, a bulk without the batch system's id is in doubt, and a grid job with a final status must still
+// be published and moved to the history. The error is of kind Internal if the rows contradict each other; then memory
+// is incomplete.
 func (s *State) Load(ctx context.Context) error {
 	live, err := s.B.Store.Live(ctx)
 	if err != nil {
@@ -67,6 +68,9 @@ func (s *State) Load(ctx context.Context) error {
 	}
 	for _, o := range orders {
 		s.orders[targetOf(o)] = append(s.orders[targetOf(o)], o)
+	}
+	if s.excluded, err = s.B.Store.Exclusions(ctx); err != nil {
+		return fmt.Errorf("load excluded hosts: %w", err)
 	}
 	for _, g := range s.grids {
 		s.unswept[g.Job.Owner.UID] = append(s.unswept[g.Job.Owner.UID], g.Job.Owner)

@@ -57,6 +57,7 @@ type rows struct {
 	// order of each verb, except maintenance windows that begin at different times.
 	orders   map[target][]jjm.Order
 	bans     []jjm.Ban
+	excluded []jjm.Exclusion                // excluded hosts, including expired exclusions, sorted by cluster and host
 	uses     map[jjm.Tag]int                // number of local jobs of live grid jobs, by the tag of their last bulk
 	live     map[int]*plan.PerUser          // numbers of live grid jobs and local jobs, by account
 	bulksOf  map[int]map[jjm.Tag]*Bulk      // the bulks of the field bulks, by account

@@ -1190,6 +1190,17 @@ CREATE TABLE bans (
 	PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
+-- Hosts that jjm's jobs are kept off. An exclusion that is over is deleted; the journal keeps it.
+CREATE TABLE exclusions (
+	cluster TEXT    NOT NULL CHECK (length(cluster) > 0),
+	host    TEXT    NOT NULL CHECK (length(host) > 0),
+	reason  TEXT    NOT NULL CHECK (length(reason) > 0),
+	actor   TEXT    NOT NULL,
+	since   INTEGER NOT NULL,
+	until   INTEGER NOT NULL DEFAULT 0,         -- 0: until somebody includes the host
+	PRIMARY KEY (cluster, host)
+) STRICT, WITHOUT ROWID;
+
 -- Notices that are not delivered yet. A notice is deleted once it is delivered or given up. change is the entry of the
 -- journal that it is about: a change of the status of the grid job.
 CREATE TABLE notices (
