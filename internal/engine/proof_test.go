@@ -117,7 +117,7 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 				serials[l.Part.Serial] = true
 			}
 		}
-		twice := w.submit(alice, plain(10, "recovers = 1", "only = [{first = 2, count = 2}]"))
+		twice := w.submit(alice, plain(10, "recovers = 1", "recovers_number = 3", "only = [{first = 2, count = 2}]"))
 		w.final(time.Hour, twice)
 		if v := w.proof(id, ""); v.Verdict != cover.Overlapping || v.Overlap != 2 || v.Doubled != 2 || len(v.Findings) != 4 ||
 			!slices.Contains(v.Findings[0].Others, "4.0") {

@@ -510,12 +510,12 @@ func TestRecovery_TheSameWorkIsNotRecoveredTwice(t *testing.T) {
 		before func(*testing.T, *world, wire.Submit)
 		want   string
 	}{
-		"the grid job, then its recovery": {1, 2, accept(1), "grid job 3 recovers grid job 1 too"},
+		"the grid job, then its recovery": {1, 2, accept(1), "grid job 3 recovers grid job 1 and is later than grid job 2: both do"},
 		"the recovery, then the grid job": {2, 1, accept(2), "grid job 1 has 2 recoveries by now"},
 		"reopened, then its recovery": {1, 2, func(t *testing.T, w *world, _ wire.Submit) {
 			w.resubmit(false, "1")
 			w.over(time.Hour, 1)
-		}, "grid job 1, which it recovers, was reopened"},
+		}, "grid job 1, which grid job 2 recovers, was reopened"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 
 // Recoverer makes job files of recoveries; package proof implements it.
 type Recoverer interface {
+	// Recoverable returns an error of kind Conflict if no recovery of a grid job can be made now.
+	Recoverable(ctx context.Context, job *jjm.GridJob) error
 	// Redo returns the job file of a recovery that does the work of the given local jobs of a grid
 	// job again.
 	Redo(ctx context.Context, caller wire.Caller, job *jjm.GridJob, locals []int32, recovery string) (cover.Written,

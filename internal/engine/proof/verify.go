@@ -31,7 +31,7 @@ func (pr *Prover) verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 		return wire.Verified{}, err
 	}
 	if recovery != "" {
-		if err := pr.recoverable(ctx, &job); err != nil {
+		if err := pr.Recoverable(ctx, &job); err != nil {
 			return wire.Verified{}, err
 		}
 	}

@@ -727,6 +727,37 @@ CREATE TRIGGER recoveries_reopened BEFORE INSERT ON recoveries BEGIN
 	WHERE EXISTS (SELECT 1 FROM reopenings WHERE grid = NEW.recovers AND done = 0);
 END;
 
+-- No event is done twice by two recoveries. The file of a recovery covers what a grid job and all its recoveries left
+-- undone, direct ones and recoveries of recoveries. So the file names how many there were, and no later recovery of a
+-- grid job further up in the chain exists outside of the grid job's own recoveries. A removed grid job does not count.
+CREATE TRIGGER recoveries_once BEFORE INSERT ON recoveries BEGIN
+	SELECT RAISE(ABORT, format('grid job %d: it is recovery %d of grid job %d, whose next recovery is recovery %d',
+		NEW.grid, coalesce(a.spec ->> '$.recovers_number', 1), NEW.recovers, below.n + 1))
+	FROM grid_jobs AS a, (WITH RECURSIVE own (grid) AS (SELECT grid FROM recoveries WHERE recovers = NEW.recovers
+			UNION SELECT r.grid FROM own JOIN recoveries AS r ON r.recovers = own.grid)
+		SELECT count(*) AS n FROM own) AS below
+	WHERE a.id = NEW.grid AND coalesce(a.spec ->> '$.recovers_number', 1) <> below.n + 1;
+	SELECT RAISE(ABORT, format('grid job %d: grid job %d, a later recovery than grid job %d, may do the same work',
+		NEW.grid, rival.grid, NEW.recovers))
+	FROM (WITH RECURSIVE up (grid) AS (SELECT recovers FROM recoveries WHERE grid = NEW.recovers
+			UNION SELECT r.recovers FROM up JOIN recoveries AS r ON r.grid = up.grid),
+		kin (grid) AS (SELECT min(grid) FROM up
+			UNION SELECT r.grid FROM kin JOIN recoveries AS r ON r.recovers = kin.grid),
+		own (grid) AS (SELECT NEW.recovers UNION SELECT r.grid FROM own JOIN recoveries AS r ON r.recovers = own.grid)
+		SELECT max(grid) AS grid FROM kin WHERE grid > NEW.recovers AND grid NOT IN own
+			AND grid NOT IN (SELECT grid FROM removals)) AS rival
+	WHERE rival.grid IS NOT NULL;
+	SELECT RAISE(ABORT, format('grid job %d: grid job %d, which grid job %d recovers, was reopened since', NEW.grid,
+		b.id, a.id))
+	FROM (WITH RECURSIVE up (grid, recovers) AS (SELECT grid, recovers FROM recoveries WHERE grid = NEW.recovers
+			UNION SELECT r.grid, r.recovers FROM up JOIN recoveries AS r ON r.grid = up.recovers)
+		SELECT grid, recovers FROM up) AS chain
+		JOIN grid_jobs AS a ON a.id = chain.grid JOIN grid_jobs AS b ON b.id = chain.recovers
+	WHERE b.id NOT IN (SELECT grid FROM removals)
+		AND (coalesce(a.spec ->> '$.recovers_generation', 1) <> b.generation OR b.status NOT IN (6, 7, 8, 9, 11)
+			OR EXISTS (SELECT 1 FROM reopenings WHERE grid = b.id AND done = 0));
+END;
+
 CREATE TRIGGER recoveries_removed BEFORE INSERT ON recoveries
 WHEN EXISTS (SELECT 1 FROM removals WHERE grid = NEW.recovers) BEGIN
 	SELECT RAISE(ABORT, format('grid job %d: grid job %d, which it recovers, is removed', NEW.grid, NEW.recovers));
