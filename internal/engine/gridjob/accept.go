@@ -11,7 +11,6 @@ import (
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/formats/jobfile"
 	"jjm/internal/jjm"
-	"jjm/internal/storage/store"
 )
 
 // Submit checks a job file and stores the grid job that it describes. If the caller already has a
@@ -39,29 +38,25 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, r wire.SubmitReq
 
 // submission is a submission whose job file has been read.
 type submission struct {
-	caller   wire.Caller
-	owner    jjm.Owner
-	doc      jobfile.Doc
-	spec     *jjm.Spec           // of doc
-	handle   jjm.Handle          // the handle of the request key; "" if there is no key
-	base     string              // the folder of relative paths
-	origin   *jjm.Origin         // as the gatekeeper reported it
-	given    []credential.Parsed // the credentials that came with the submission
-	rollback jjm.Rollback
-	dryRun   bool
-	why      string // the cause with which the history of the grid job begins
+	caller wire.Caller
+	// job is the grid job to be stored: its owner, its description, the folder of relative paths, its origin as the
+	// gatekeeper reported it, and what happens to it if it cannot be started.
+	job    jjm.GridJob
+	doc    jobfile.Doc // places problems in the job file
+	key    requestKey
+	given  []credential.Parsed // the credentials that came with the submission
+	dryRun bool
+	why    string // the cause with which the history of the grid job begins
 }
 
 // newSubmission returns the submission that a request describes. doc is the request's job file.
 func newSubmission(caller wire.Caller, req *wire.Submit, doc jobfile.Doc) *submission {
-	sub := &submission{caller: caller, owner: jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}, doc: doc,
-		base: req.BaseDir, origin: req.Origin, given: credential.ParseAll(req.Credentials), rollback: req.Rollback,
-		dryRun: req.DryRun}
-	sub.spec = &sub.doc.Spec
-	sub.spec.KeyReuse = sub.spec.KeyReuse || req.Anew && sub.spec.Key != ""
-	if sub.spec.Key != "" {
-		sub.handle = jjm.HandleOf(caller.UID, sub.spec.Key)
-	}
+	sub := &submission{caller: caller, doc: doc, given: credential.ParseAll(req.Credentials), dryRun: req.DryRun,
+		job: jjm.GridJob{Owner: jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}, Spec: doc.Spec,
+			BaseDir: req.BaseDir, Origin: req.Origin, Rollback: req.Rollback}}
+	spec := &sub.job.Spec
+	spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""
+	sub.key = requestKeyOf(&sub.job)
 	return sub
 }
 
@@ -72,34 +67,31 @@ func givenWith(req *wire.Submit, model func(string) (jobfile.Model, jjm.Problems
 
 // submit carries out Submit. problems are the mistakes of the job file that were found without looking at the site.
 func (js *Jobs) submit(ctx context.Context, sub *submission, problems jjm.Problems) (wire.Submitted, error) {
-	if sub.spec.KeyReuse && !sub.caller.Spooled {
+	if sub.key.reuse && !sub.caller.Spooled {
 		// The spool may contain a cancel of the grid job that has this request key.
-		if err := js.settle(ctx, sub.caller, sub.handle); err != nil {
+		if err := js.settle(ctx, sub.caller, sub.key.handle); err != nil {
 			return wire.Submitted{}, err
 		}
 	}
 	if len(problems) == 0 && !sub.dryRun {
-		if out, err := repeated(ctx, js, sub); err != nil || out.Existed {
+		if out, err := repeated(ctx, js, sub.caller, sub.key, sub.given); err != nil || out.Existed {
 			return out, err
 		}
 	}
-	problems = append(problems, sub.origin.Problems()...)
-	if sub.origin = completedOrigin(sub.origin, sub.given); sub.origin != nil {
-		origin := *sub.origin
-		origin.Verified = sub.caller.Admin // the request itself cannot set this
-		sub.origin = &origin
-	}
-	problems = append(problems, checkCredentials(sub.spec, sub.given)...)
-	problems = append(problems, checkNotify(&sub.doc, js.b.Deps.Notices)...)
-	problems = append(problems, problems.Unsaid(js.remote.CheckCallback(sub.owner, sub.base, sub.spec.Callback))...)
-	site := js.types.SubmissionSite(sub.owner, sub.base, sub.caller.Spooled)
-	problems = append(problems, problems.Unsaid(js.after.Check(ctx, sub.caller, sub.spec))...)
-	h, fit, more := js.examine(ctx, sub, site)
+	job := &sub.job
+	problems = append(problems, job.Origin.Problems()...)
+	job.Origin = completedOrigin(job.Origin, sub.given, sub.caller.Admin)
+	problems = append(problems, checkCredentials(&job.Spec, sub.given)...)
+	problems = append(problems, checkNotify(&job.Spec, sub.doc.IsJIM(), js.b.Deps.Notices)...)
+	problems = append(problems, problems.Unsaid(js.remote.CheckCallback(job.Owner, job.BaseDir, job.Spec.Callback))...)
+	site := js.types.SubmissionSite(job.Owner, job.BaseDir, sub.caller.Spooled)
+	problems = append(problems, problems.Unsaid(js.after.Check(ctx, sub.caller, &job.Spec))...)
+	h, fit, more := js.examine(ctx, job, site)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
 		return wire.Submitted{}, sub.doc.Locate(problems).Err()
 	}
 	if sub.dryRun {
-		return js.dryRun(ctx, sub, h, site, fit)
+		return js.dryRun(ctx, job, sub.given, h, site, fit)
 	}
 	out, err := js.accept(ctx, sub, fit)
 	var late jjm.Problems
@@ -109,71 +101,50 @@ func (js *Jobs) submit(ctx context.Context, sub *submission, problems jjm.Proble
 	return out, err
 }
 
-// repeated answers a submission whose request key already has a grid job. It does not check again whether the site
-// would accept the submission: it was accepted, and the caller perhaps never got the answer. Newer credentials replace
-// the grid job's credentials, because some gatekeepers can renew credentials only by a repeated submission. Existed is
-// false if no grid job has the key, or if the submission allows the reuse of the key.
-func repeated(ctx context.Context, js *Jobs, sub *submission) (out wire.Submitted, err error) {
-	if sub.spec.Key == "" || sub.spec.KeyReuse {
-		return out, nil
-	}
-	id, found, err := js.b.Store.KeyHolder(ctx, sub.owner.UID, sub.spec.Key)
-	if err != nil || !found {
-		return out, err
-	}
-	err = js.s.Change(ctx, "accept", func(c *state.Change) error { return js.ensureHandle(ctx, c, sub, id) })
-	if err != nil {
-		return out, fmt.Errorf("accept grid job: %w", err)
-	}
-	if err := renewAgain(ctx, js, sub, id); err != nil {
-		return out, fmt.Errorf("renew the credentials of grid job %s: %w", id, err)
-	}
-	js.ids.giveOut(id)
-	return wire.Submitted{ID: id, Existed: true, Handle: sub.handle}, nil
-}
-
 // mayAccept returns an error for a grid job that the site does not accept now: its owner is
 // banned, a drain order concerns it, its owner has reached a quota, or there is too little space.
-func (js *Jobs) mayAccept(mem state.Memory, sub *submission, fit state.Choice) error {
-	if err := mem.NotBanned(state.Whom(sub.owner, sub.origin, sub.given)); err != nil {
+// given are the credentials that came with it, clusters the clusters that could run it.
+func (js *Jobs) mayAccept(mem state.Memory, job *jjm.GridJob, given []credential.Parsed, clusters []string) error {
+	if err := mem.NotBanned(state.Whom(job.Owner, job.Origin, given)); err != nil {
 		return err
 	}
-	if err := mem.NotDrained(sub.spec, sub.owner.User, fit.Clusters, jjm.At(js.b.Now())); err != nil {
+	if err := mem.NotDrained(&job.Spec, job.Owner.User, clusters, jjm.At(js.b.Now())); err != nil {
 		return err
 	}
-	if err := mem.WithinQuota(sub.owner.UID); err != nil {
+	if err := mem.WithinQuota(job.Owner.UID); err != nil {
 		return err
 	}
 	return js.s.HasSpace()
 }
 
-// dryRun returns the plan of a grid job that the site would accept, with the inputs that would be fetched.
-func (js *Jobs) dryRun(ctx context.Context, sub *submission, h handlers.Handler, site handlers.Site,
-	fit state.Choice) (wire.Submitted, error) {
+// dryRun returns the plan of a grid job that the site would accept, with the inputs that would be fetched. given are the
+// credentials that came with it.
+func (js *Jobs) dryRun(ctx context.Context, job *jjm.GridJob, given []credential.Parsed, h handlers.Handler,
+	site handlers.Site, fit state.Choice) (wire.Submitted, error) {
 	v := js.s.View()
-	err := js.mayAccept(v.Memory, sub, fit)
+	err := js.mayAccept(v.Memory, job, given, fit.Clusters)
 	v.Close()
 	if err != nil {
 		return wire.Submitted{}, err
 	}
-	out, err := js.rooms.Datasets.DryRun(ctx, sub.owner, h, sub.spec, site, fit)
+	out, err := js.rooms.Datasets.DryRun(ctx, job.Owner, h, &job.Spec, site, fit)
 	if err != nil {
 		return wire.Submitted{}, err
 	}
-	inputs, err := handlers.Inputs(h, sub.spec, site)
+	inputs, err := handlers.Inputs(h, &job.Spec, site)
 	if err != nil {
 		return wire.Submitted{}, err
 	}
-	out.Plan.Fetch = js.remote.Outlook(sub.spec, inputs)
-	out.Plan.After, err = js.after.Outlook(ctx, sub.spec)
+	out.Plan.Fetch = js.remote.Outlook(&job.Spec, inputs)
+	out.Plan.After, err = js.after.Outlook(ctx, &job.Spec)
 	return out, err
 }
 
 // examine returns the problems of a job file that only the job type and the site can find. It also returns the handler
 // and the clusters that would be used.
-func (js *Jobs) examine(ctx context.Context, sub *submission, site handlers.Site) (h handlers.Handler, fit state.Choice,
-	problems jjm.Problems) {
-	spec := sub.spec
+func (js *Jobs) examine(ctx context.Context, job *jjm.GridJob, site handlers.Site) (h handlers.Handler,
+	fit state.Choice, problems jjm.Problems) {
+	spec := &job.Spec
 	var added []jjm.Input
 	fit, more := js.rooms.Clusters.Choose(spec)
 	h, err := js.b.Deps.Types.Get(spec.Type)
@@ -188,11 +159,11 @@ func (js *Jobs) examine(ctx context.Context, sub *submission, site handlers.Site
 		}
 		if len(problems) == 0 {
 			added, problems = addedBy(h, spec, site)
-			problems = append(problems, js.rooms.Datasets.CheckDatasets(ctx, sub.owner, spec, h, site, fit.Clusters)...)
+			problems = append(problems, js.rooms.Datasets.CheckDatasets(ctx, job.Owner, spec, h, site, fit.Clusters)...)
 		}
 	}
-	problems = append(problems, js.checkInputs(sub.owner, sub.base, spec, added)...)
-	problems = append(problems, js.rooms.Prover.CheckRecovers(ctx, sub.owner, spec)...)
+	problems = append(problems, js.checkInputs(job.Owner, job.BaseDir, spec, added)...)
+	problems = append(problems, js.rooms.Prover.CheckRecovers(ctx, job.Owner, spec)...)
 	return h, fit, append(problems, more...)
 }
 
@@ -222,38 +193,41 @@ func addedBy(h handlers.Handler, spec *jjm.Spec, site handlers.Site) ([]jjm.Inpu
 func (js *Jobs) accept(ctx context.Context, sub *submission, fit state.Choice) (wire.Submitted, error) {
 	var out wire.Submitted
 	var skipped []string
-	if _, err := js.putCredentials(sub.owner, sub.spec, sub.handle, sub.given); err != nil {
+	job := &sub.job
+	if _, err := js.putCredentials(job, sub.given); err != nil {
 		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
 	}
-	there := js.ids.strangersOf(ctx, sub.owner)
+	there := js.ids.strangersOf(ctx, job.Owner)
 	err := js.ids.reserving(ctx, func() error {
 		return js.s.Change(ctx, "accept", func(c *state.Change) error {
-			id, found, err := js.keyHolder(c, sub.owner.UID, sub.spec)
+			id, found, err := keyHolder(c, js.b.Store, sub.key)
 			if err != nil {
 				return err
 			}
 			if found {
 				out = wire.Submitted{ID: id, Existed: true}
-				return js.ensureHandle(ctx, c, sub, id)
+				return ensureHandle(ctx, c, js.b.Store, sub.key, id)
 			}
-			if err := js.mayAccept(c.Live, sub, fit); err != nil {
+			if err := js.mayAccept(c.Live, job, sub.given, fit.Clusters); err != nil {
 				return err
 			}
-			if err := js.rooms.Prover.StillRecovers(c, sub.spec); err != nil {
+			if err := js.rooms.Prover.StillRecovers(c, &job.Spec); err != nil {
 				return err
 			}
-			if _, err := js.after.Outlook(ctx, sub.spec); err != nil {
+			if _, err := js.after.Outlook(ctx, &job.Spec); err != nil {
 				return err
 			}
-			if skipped, err = js.ids.passOver(c, sub.owner, there); err != nil {
+			if skipped, err = js.ids.passOver(c, job.Owner, there); err != nil {
 				return err
 			}
-			out.ID, err = js.insert(c, sub, len(fit.Clusters))
-			return err
+			if out.ID, err = js.insert(c, *job, len(fit.Clusters), sub.why); err != nil {
+				return err
+			}
+			return putHandle(c, sub.key, out.ID)
 		})
 	})
 	if err != nil {
-		js.dropCredentials(sub.owner, sub.spec, 0)
+		js.dropCredentials(job)
 		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
 	}
 	js.ids.warnSkipped(out.ID, skipped)
@@ -264,52 +238,23 @@ func (js *Jobs) accept(ctx context.Context, sub *submission, fit state.Choice) (
 	if !out.Existed {
 		js.rooms.Records.PublishNow(ctx, out.ID)
 	}
-	out.Handle = sub.handle
+	out.Handle = sub.key.handle
 	return out, nil
 }
 
-// insert stores the new grid job of a submission and returns its id.
-func (js *Jobs) insert(c *state.Change, sub *submission, clusters int) (jjm.GridID, error) {
-	job := jjm.GridJob{Owner: sub.owner, Spec: *sub.spec, BaseDir: sub.base, Accepted: c.Now, Changed: c.Now,
-		Origin: sub.origin, Rollback: sub.rollback}
+// insert stores a new grid job and returns its id. clusters is the number of clusters that could run it; why is the
+// cause with which its history begins.
+func (js *Jobs) insert(c *state.Change, job jjm.GridJob, clusters int, why string) (jjm.GridID, error) {
+	job.Accepted, job.Changed = c.Now, c.Now
 	if err := c.Tx.InsertGrid(&job); err != nil {
 		return 0, err
 	}
 	if err := js.rooms.Feeder.MakeOutput(c, &job, clusters); err != nil {
 		return 0, err
 	}
-	if err := putHandle(c, sub, job.ID); err != nil {
-		return 0, err
-	}
 	c.Grids[job.ID] = &job
-	c.Note(job.ID, "", job.Status.String(), sub.why, job.Owner.User)
+	c.Note(job.ID, "", job.Status.String(), why, job.Owner.User)
 	return job.ID, nil
-}
-
-// keyHolder returns the grid job that has the request key, and true if there is one. If spec allows the reuse of the
-// key, a cancelled grid job loses the key and is not returned, even if it was reopened since.
-func (js *Jobs) keyHolder(c *state.Change, uid int, spec *jjm.Spec) (jjm.GridID, bool, error) {
-	if spec.Key == "" {
-		return 0, false, nil
-	}
-	id, found, err := c.Tx.FindKey(uid, spec.Key)
-	if err != nil || !found || !spec.KeyReuse {
-		return id, found, err
-	}
-	cancelled := false
-	if g := c.Live.Grid(id); g != nil {
-		cancelled = g.Job.Told().Kill
-	} else {
-		job, _, err := js.b.Store.Kept(context.Background(), id) // the grid job may be removed
-		if err != nil {
-			return 0, false, err
-		}
-		cancelled = job.Told().Kill
-	}
-	if !cancelled {
-		return id, true, nil
-	}
-	return 0, false, c.Tx.ReleaseKey(id)
 }
 
 // trimField returns the text of an error without a leading "field: ", because a Problem adds this prefix itself.
@@ -319,21 +264,4 @@ func trimField(err error, field string) string {
 		return text[len(p):]
 	}
 	return text
-}
-
-// putHandle maps the handle of a submission to a grid job. If the submission has no request key, it does nothing.
-func putHandle(c *state.Change, sub *submission, id jjm.GridID) error {
-	if sub.handle == "" {
-		return nil
-	}
-	return c.Tx.PutHandle(sub.handle, store.Handle{UID: sub.owner.UID, Grid: id, Time: c.Now})
-}
-
-// ensureHandle maps the handle to a grid job that already existed. If a submission with the same key was refused
-// meanwhile, the refusal no longer counts.
-func (js *Jobs) ensureHandle(ctx context.Context, c *state.Change, sub *submission, id jjm.GridID) error {
-	if h, err := js.b.Store.Handle(ctx, sub.handle); err == nil && h.Grid == id && h.Refused == "" {
-		return nil
-	}
-	return putHandle(c, sub, id)
 }

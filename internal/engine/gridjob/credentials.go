@@ -33,8 +33,9 @@ func checkCredentials(spec *jjm.Spec, given []credential.Parsed) (ps jjm.Problem
 }
 
 // completedOrigin adds the subject, the issuer and the VO that the credentials name to the origin of a grid job. It
-// keeps all values that the gatekeeper reported, because the gatekeeper has verified them.
-func completedOrigin(o *jjm.Origin, given []credential.Parsed) *jjm.Origin {
+// keeps all values that the gatekeeper reported. The origin is verified if the caller is an administrator; a request
+// cannot say so itself.
+func completedOrigin(o *jjm.Origin, given []credential.Parsed, admin bool) *jjm.Origin {
 	if o == nil {
 		return nil // no gatekeeper: the account itself submits
 	}
@@ -46,18 +47,19 @@ func completedOrigin(o *jjm.Origin, given []credential.Parsed) *jjm.Origin {
 		full.VO = cmp.Or(full.VO, c.VO)
 	}
 	if len(full.Problems()) > 0 {
-		return o // the credentials hold texts that cannot be shown
+		full = *o // the credentials hold texts that cannot be shown
 	}
+	full.Verified = admin
 	return &full
 }
 
-// putCredentials stores the credentials that spec asks for and that are newer than the stored
-// credentials, and returns their kinds. It is called before the grid job is stored, so that no job
-// starts without credentials. h is the handle of the grid job.
-func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, h jjm.Handle,
-	given []credential.Parsed) (kinds []string, err error) {
+// putCredentials stores the given credentials that a grid job asks for and that are newer than the
+// stored credentials, and returns their kinds. It is called before the grid job is stored, so that
+// no job starts without credentials.
+func (js *Jobs) putCredentials(job *jjm.GridJob, given []credential.Parsed) (kinds []string, err error) {
+	owner, h := job.Owner, jjm.HandleOf(job.Owner.UID, job.Spec.Key)
 	for _, c := range given {
-		if !slices.Contains(spec.Credentials, c.Kind) {
+		if !slices.Contains(job.Spec.Credentials, c.Kind) {
 			continue
 		}
 		ar, err := js.areas.Of(owner)
@@ -77,15 +79,15 @@ func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, h jjm.Handle,
 }
 
 // dropCredentials removes the credentials of a grid job that has ended or was not stored,
-// unless another live grid job of the owner has the same key. over is the id of the grid job,
-// 0 if it was not stored.
-func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID) {
-	if len(spec.Credentials) == 0 || js.keyLives(owner, spec.Key, over) {
+// unless another live grid job of the owner has the same key.
+func (js *Jobs) dropCredentials(job *jjm.GridJob) {
+	owner, key := job.Owner, job.Spec.Key
+	if len(job.Spec.Credentials) == 0 || js.keyLives(owner, key, job.ID) {
 		return
 	}
 	ar, err := js.areas.Of(owner)
 	if err == nil {
-		err = ar.RemoveCredentials(jjm.HandleOf(owner.UID, spec.Key))
+		err = ar.RemoveCredentials(jjm.HandleOf(owner.UID, key))
 	}
 	if err != nil {
 		js.b.Log.Warn("credentials of a grid job could not be removed", "owner", owner.User, "error", err)
@@ -116,17 +118,17 @@ func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, r wire.RenewReque
 	if err != nil {
 		return wire.RenewAnswer{}, err
 	}
-	kinds, err := js.putCredentials(job.Owner, &job.Spec, jjm.HandleOf(job.Owner.UID, job.Spec.Key), given)
+	kinds, err := js.putCredentials(&job, given)
 	return wire.RenewAnswer{Renewed: kinds, NotReached: js.rooms.Clusters.NotReached(job.ID, kinds)}, err
 }
 
 // renewAgain replaces the credentials of a grid job by newer credentials of a repeated submission. It does nothing if
 // the grid job has ended or is removed.
-func renewAgain(ctx context.Context, js *Jobs, sub *submission, id jjm.GridID) error {
-	if len(sub.given) == 0 {
+func renewAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridID, given []credential.Parsed) error {
+	if len(given) == 0 {
 		return nil
 	}
-	job, err := js.s.Find(ctx, sub.caller, id)
+	job, err := js.s.Find(ctx, caller, id)
 	switch {
 	case jjm.KindOf(err) == jjm.Gone:
 		return nil
@@ -135,7 +137,7 @@ func renewAgain(ctx context.Context, js *Jobs, sub *submission, id jjm.GridID) e
 	case job.Status.Final():
 		return nil
 	}
-	_, err = js.putCredentials(job.Owner, &job.Spec, sub.handle, sub.given)
+	_, err = js.putCredentials(&job, given)
 	return err
 }
 
