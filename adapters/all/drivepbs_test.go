@@ -156,7 +156,7 @@ func (p *smallPBS) xml(members bool) string {
 
 // openPBS returns a driver of a new PBS adapter whose commands are answered by p.
 func openPBS(t *testing.T, n *notebook, p *smallPBS) *driver {
-	d := n.open(t, "pbs", adapters.Env{}, func(into any) {
+	d := n.open(t, "pbs", adapters.Env{Now: n.now}, func(into any) {
 		c := into.(*pbs.Config)
 		c.Scratch, c.QOSResource = "scratch", "qos"
 	})

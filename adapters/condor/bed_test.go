@@ -57,9 +57,9 @@ func try(bed *testbed.Bed, asRoot bool, argv ...string) (run.Output, error) {
 	return run.Run(context.Background(), run.Cmd{Argv: argv, Env: env, Deadline: patience})
 }
 
-// extraSeconds removes the tag of a job, after which jjm no longer finds the job. It repeats the change, because the
+// loseTag removes the tag of a job, after which jjm no longer finds the job. It repeats the change, because the
 // schedd refuses a change while it writes another change of the job.
-func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
+func loseTag(t adaptertest.TB, bed *testbed.Bed, id string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
 		out, err := try(bed, true, "condor_qedit", id, "JJMTag", "undefined")
@@ -116,7 +116,7 @@ func TestConformance(t *testing.T) {
 			SystemHold: func(tb adaptertest.TB, id string) {
 				command(tb, bed, true, "condor_hold", id, "-reason", "disk is full", "-subcode", "7")
 			},
-			LoseHistory: func(tb adaptertest.TB, id string) { extraSeconds(tb, bed, id) },
+			LoseHistory: func(tb adaptertest.TB, id string) { loseTag(tb, bed, id) },
 		}
 	})
 }

@@ -637,6 +637,7 @@ func (s *stage) run(sc scenario) {
 			s.pass(s.crash.downtime)
 			s.reopen()
 		}
+		// provoked: pass, above, moves the bubble's clock
 		for len(actions) > 0 && time.Since(start) >= actions[0].at {
 			if err := actions[0].do(s); err != nil {
 				if !s.crash.isDead() && !s.later(err) {
@@ -649,7 +650,7 @@ func (s *stage) run(sc scenario) {
 		if len(actions) == 0 && !s.crash.isDead() && s.allFinal(ids()) && s.archived(ids()...) {
 			return
 		}
-		if time.Since(start) > 24*time.Hour {
+		if time.Since(start) > 24*time.Hour { // provoked: by pass, on the bubble's clock
 			for key, id := range s.ids {
 				s.t.Logf("%s: %s", key, s.describe(id))
 			}

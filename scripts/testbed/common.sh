@@ -32,6 +32,10 @@ within() {
 	done
 }
 
+# in_time COMMAND... ends a command that hangs. Its status decides whether a bed works, so the guard grows with the
+# slowness of the machine, too.
+in_time() { timeout $((60 * slowness)) "$@"; }
+
 # put FILE [MODE] writes standard input to a file, in one step.
 put() { cat >"$1.new" && { [ -z "${2:-}" ] || chmod "$2" "$1.new"; } && mv "$1.new" "$1"; }
 
@@ -99,14 +103,18 @@ living_below() {
 # end_below FOLDER kills them all, as often as new ones come.
 end_below() {
 	ancestors=$(ancestors)
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		left=$(living_below "$1")
-		[ -n "$left" ] || return 0
-		# shellcheck disable=SC2086 # a list
-		kill -KILL $left 2>/dev/null || :
-		sleep 0.1
-	done
-	say "processes of $1 do not end: $(echo "$left" | tr '\n' ' ')"
+	if ! within 240 killed_below "$1"; then
+		say "processes of $1 do not end: $(echo "$left" | tr '\n' ' ')"
+		return 1
+	fi
+}
+
+# killed_below FOLDER kills them once, and succeeds if there are none.
+killed_below() {
+	left=$(living_below "$1")
+	[ -n "$left" ] || return 0
+	# shellcheck disable=SC2086 # a list
+	kill -KILL $left 2>/dev/null || :
 	return 1
 }
 
@@ -150,7 +158,7 @@ apt_install() {
 	done
 	[ -n "$missing" ] || return 0
 	say "installing$missing"
-	for _ in 1 2 3 4 5; do
+	for _ in 1 2 3 4 5; do # pause: between two attempts, each of which lasts as long as it needs
 		# shellcheck disable=SC2086 # a list
 		! apt_get install --no-install-recommends $missing || return 0
 		DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null >/dev/null 2>&1 8>&- 9>&- || :

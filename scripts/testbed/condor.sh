@@ -396,7 +396,7 @@ trouble() {
 		done
 	done
 	[ $down = 0 ] || return 0
-	timeout 40 "$0" ready || echo "jobs cannot run"
+	in_time "$0" ready || echo "jobs cannot run"
 }
 
 well() { [ -z "$(trouble)" ]; }
@@ -435,7 +435,7 @@ no_jobs() { queued=$(as_root condor_q -allusers -af ClusterId) && [ -z "$queued"
 as_root() {
 	program=$1
 	shift
-	JJM_AS_ROOT=1 timeout 40 "$bed/bin/$program" "$@" 2>/dev/null
+	JJM_AS_ROOT=1 in_time "$bed/bin/$program" "$@" 2>/dev/null
 }
 
 # forget_all ends everything and removes what it left, however it was.

@@ -155,8 +155,8 @@ ready() {
 	renice -n -10 -p "$(pid_of "$1")" >/dev/null 2>&1 || true
 }
 
-master_answers() { timeout 40 $real/qconf -sh; }
-host_reports() { timeout 40 $real/qhost -h localhost | grep 'lx-'; }
+master_answers() { in_time $real/qconf -sh; }
+host_reports() { in_time $real/qhost -h localhost | grep 'lx-'; }
 
 configure() {
 	[ -e "$here/configured" ] && return
@@ -212,12 +212,12 @@ trouble() {
 }
 
 # bad_queues prints the queues that are in any state; those that work are in none.
-bad_queues() { timeout 40 $real/qstat -f | awk '/^[^ ]*@/ && NF == 6 { print $1, $6 }'; }
+bad_queues() { in_time $real/qstat -f | awk '/^[^ ]*@/ && NF == 6 { print $1, $6 }'; }
 
 # bad_tasks prints tasks in error, tasks on their way to a worker, and tasks that
 # are to be deleted: job, task, state.
 bad_tasks() {
-	timeout 40 $real/qstat -u '*' -g d | awk '$5 ~ /[Etd]/ && $1 + 0 > 0 { print $1, ($NF ~ /^[0-9]+$/ ? $NF : 1), $5 }'
+	in_time $real/qstat -u '*' -g d | awk '$5 ~ /[Etd]/ && $1 + 0 > 0 { print $1, ($NF ~ /^[0-9]+$/ ? $NF : 1), $5 }'
 }
 
 well() { [ -z "$(trouble)" ]; }
@@ -253,11 +253,11 @@ up() {
 no_strays() {
 	if no_jobs; then return 0; fi
 	say "deleting jobs that an earlier run left"
-	timeout 40 $real/qdel -u '*' >/dev/null 2>&1 || true
+	in_time $real/qdel -u '*' >/dev/null 2>&1 || true
 	within 45 no_jobs && well
 }
 
-no_jobs() { jobs=$(timeout 40 $real/qstat -u '*') && [ -z "$jobs" ]; }
+no_jobs() { jobs=$(in_time $real/qstat -u '*') && [ -z "$jobs" ]; }
 
 # wipe ends everything and forgets it, however it was.
 wipe() {
@@ -290,7 +290,7 @@ status() {
 	done
 	trouble=$(trouble)
 	[ -z "$trouble" ] || { echo "$trouble" && return 1; }
-	timeout 40 $real/qstat -f -u '*'
+	in_time $real/qstat -f -u '*'
 }
 
 # ---- faults and what helps against them

@@ -131,7 +131,7 @@ start() {
 			--socket="$bed/munge/munge.sock" --key-file="$bed/munge/munge.key" \
 			--pid-file="$bed/munge/munged.pid" --log-file="$bed/munge/munged.log" \
 			--seed-file="$bed/munge/munged.seed" --num-threads=4
-		within 240 timeout 40 munge --socket="$bed/munge/munge.sock" -n || fail "munged does not answer"
+		within 240 in_time munge --socket="$bed/munge/munge.sock" -n || fail "munged does not answer"
 		;;
 	mariadbd)
 		setsid mariadbd --no-defaults --user=mysql --datadir="$bed/sql/data" \
@@ -141,11 +141,11 @@ start() {
 			--innodb-flush-log-at-trx-commit=0 --innodb-lock-wait-timeout=900 \
 			--innodb-doublewrite=0 --skip-log-bin --performance-schema=OFF \
 			--max-allowed-packet=64M </dev/null >"$bed/log/mariadbd.log" 2>&1 8>&- 9>&- &
-		within 240 timeout 40 mariadb -uroot -S "$bed/sql/s.sock" -e 'select 1' || fail "mariadbd does not answer"
+		within 240 in_time mariadb -uroot -S "$bed/sql/s.sock" -e 'select 1' || fail "mariadbd does not answer"
 		;;
 	slurmdbd)
 		quiet slurmdbd || fail "slurmdbd does not start"
-		within 240 timeout 40 sacctmgr -n show cluster || fail "slurmdbd does not answer"
+		within 240 in_time sacctmgr -n show cluster || fail "slurmdbd does not answer"
 		;;
 	slurmctld)
 		quiet slurmctld || fail "slurmctld does not start"
@@ -204,7 +204,7 @@ node_process() {
 }
 
 # scontrol ping exits with 0 whatever it finds.
-controller_up() { timeout 40 scontrol ping | grep -q 'is UP'; }
+controller_up() { in_time scontrol ping | grep -q 'is UP'; }
 listens() { grep -q ":$(printf '%04X' "$1") 00000000:0000 0A" /proc/net/tcp; }
 
 # ---- up ---------------------------------------------------------------------
@@ -436,14 +436,14 @@ trouble() {
 	done
 	[ $down = 0 ] || return 0
 	controller_up || { echo "slurmctld does not answer"; return; }
-	if [ "$accounting" = 1 ] && ! timeout 40 sacctmgr -n -P show cluster format=cluster | grep -qx jjmtest; then
+	if [ "$accounting" = 1 ] && ! in_time sacctmgr -n -P show cluster format=cluster | grep -qx jjmtest; then
 		echo "slurmdbd does not answer"
 	fi
 	bad_nodes | while read -r node state reason; do echo "node $node is $state ($reason)"; done
 }
 
 # bad_nodes prints the nodes that run no jobs: name, state, reason.
-bad_nodes() { timeout 40 sinfo -h -N -p all -o '%N %T %E' | grep -v -E '^[^ ]+ (idle|mixed|allocated|completing) '; }
+bad_nodes() { in_time sinfo -h -N -p all -o '%N %T %E' | grep -v -E '^[^ ]+ (idle|mixed|allocated|completing) '; }
 
 well() { [ -z "$(trouble)" ]; }
 
@@ -481,12 +481,12 @@ no_strays() {
 	within 45 no_jobs && well
 }
 
-living_jobs() { timeout 40 squeue -h -o "$1" -t pending,configuring,running,suspended,completing,stopped; }
+living_jobs() { in_time squeue -h -o "$1" -t pending,configuring,running,suspended,completing,stopped; }
 no_jobs() { [ -z "$(living_jobs '%A')" ]; }
 
 cancel_all() {
 	for user in $(living_jobs '%u' | sort -u); do
-		timeout 40 scancel --full -u "$user" >/dev/null 2>&1 || :
+		in_time scancel --full -u "$user" >/dev/null 2>&1 || :
 	done
 }
 
@@ -514,8 +514,8 @@ status() {
 	done
 	trouble=$(trouble)
 	[ -z "$trouble" ] || { echo "$trouble" && return 1; }
-	timeout 40 sinfo || :
-	timeout 40 squeue || :
+	in_time sinfo || :
+	in_time squeue || :
 }
 
 # ---- faults and what helps against them -------------------------------------
@@ -535,7 +535,7 @@ heal() {
 		scontrol update nodename="$node" state=resume >/dev/null 2>&1 || :
 	done
 	# JobHeldAdmin is what is left of a launch that failed.
-	timeout 40 squeue -h -r -t pending -o '%A %r' | while read -r job reason; do
+	in_time squeue -h -r -t pending -o '%A %r' | while read -r job reason; do
 		case $reason in *eld*dmin* | *launch*failed*) ;; *) continue ;; esac
 		echo "releasing job $job ($reason)"
 		scontrol release "$job" || :
@@ -554,7 +554,7 @@ forget_ids() {
 # know as running. A controller that was killed gives their numbers to others,
 # which such a node refuses: "Duplicate jobid".
 end_forgotten() {
-	known=$(timeout 40 squeue -h -r -t running,suspended,completing,configuring -o '%A')
+	known=$(in_time squeue -h -r -t running,suspended,completing,configuring -o '%A')
 	steps | while read -r step job; do
 		echo "$known" | grep -qx "$job" && continue
 		echo "ending job $job, which slurmctld has forgotten"
@@ -589,7 +589,7 @@ children() { pgrep -P "$1" || :; }
 forget() {
 	minjobage=$1
 	slurm_conf | put "$bed/etc/slurm.conf"
-	within 240 timeout 40 scontrol reconfigure || fail "slurmctld does not take another MinJobAge"
+	within 240 in_time scontrol reconfigure || fail "slurmctld does not take another MinJobAge"
 }
 
 # empty_of_ended may meet slurmdbd in a deadlock, and is tried again then.

@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -15,28 +14,29 @@ import (
 // clocks finds, in the tests of one folder, the places where the result of a test depends on a clock (see
 // TestClocks_NoVerdictDependsOnOne).
 type clocks struct {
-	set    *token.FileSet
-	files  []*ast.File
-	marked map[string]map[int]bool // the lines with a mark, by file
-	shorts map[string]bool         // names of package constants that are times below a minute without a mark
+	set     *token.FileSet
+	files   []*source
+	marked  map[string]map[int]bool // the lines with a mark, by file
+	names   map[string]definition   // the constants and variables of the package
+	module  module                  // those of other packages
+	bubbles *bubbles
 }
 
-func newClocks() *clocks {
-	return &clocks{set: token.NewFileSet(), marked: map[string]map[int]bool{}, shorts: map[string]bool{}}
+func newClocks(m module) *clocks {
+	return &clocks{set: token.NewFileSet(), marked: map[string]map[int]bool{}, names: map[string]definition{}, module: m}
 }
 
-// add parses a file and notes its marks and constants.
-func (c *clocks) add(path, text string) error {
+// add parses a file and notes its marks and constants. If the file is no test, only its constants count.
+func (c *clocks) add(path, text string, test bool) error {
 	file, err := parser.ParseFile(c.set, path, text, parser.ParseComments)
 	if err != nil {
 		return err
 	}
-	c.files = append(c.files, file)
+	s := newSource(file)
 	c.marked[path] = marks(text)
-	for _, d := range file.Decls {
-		if d, ok := d.(*ast.GenDecl); ok {
-			c.declared(d, c.shorts)
-		}
+	define(s, c.names, c.isMarked)
+	if test {
+		c.files = append(c.files, s)
 	}
 	return nil
 }
@@ -57,13 +57,16 @@ func marks(text string) map[int]bool {
 
 // find returns a text for each place that depends on a clock, with its position.
 func (c *clocks) find() (found []string) {
+	c.bubbles = newBubbles(c.files)
 	for _, file := range c.files {
-		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }) {
-			continue // these tests run with fake time
+		for _, i := range file.Imports {
+			if i.Name != nil && i.Name.Name == "." && slices.Contains(timing, i.Path.Value) {
+				found = append(found, fmt.Sprintf("%s: imports %s with a dot", c.set.Position(i.Pos()), i.Path.Value))
+			}
 		}
 		for _, d := range file.Decls {
-			f := finder{clocks: c, shorts: map[string]bool{}, took: map[string]bool{}, nows: map[string]bool{},
-				ends: map[string]token.Pos{}}
+			f := finder{evaluator: evaluator{clocks: c, file: file, local: map[string]number{}}, took: map[string]bool{},
+				nows: map[string]bool{}, ends: map[string]token.Pos{}, calls: map[ast.Expr]bool{}}
 			ast.Inspect(d, f.learn)
 			ast.Inspect(d, f.look)
 			found = append(found, f.found...)
@@ -72,22 +75,8 @@ func (c *clocks) find() (found []string) {
 	return found
 }
 
-// declared adds to shorts the names in a declaration that stand for times below a minute without a mark.
-func (c *clocks) declared(d *ast.GenDecl, shorts map[string]bool) {
-	for _, s := range d.Specs {
-		if v, ok := s.(*ast.ValueSpec); ok && len(v.Values) == len(v.Names) {
-			for i, name := range v.Names {
-				c.name(name, v.Values[i], shorts)
-			}
-		}
-	}
-}
-
-func (c *clocks) name(name *ast.Ident, value ast.Expr, shorts map[string]bool) {
-	if d, known := lasts(value); known && d < time.Minute && !c.isMarked(name.Pos()) {
-		shorts[name.Name] = true
-	}
-}
+// timing are the packages whose functions the checks know by name.
+var timing = []string{`"time"`, `"context"`, `"net"`, `"net/http"`, `"os/exec"`, `"testing/synctest"`}
 
 func (c *clocks) isMarked(at token.Pos) bool {
 	p := c.set.Position(at)
@@ -96,36 +85,79 @@ func (c *clocks) isMarked(at token.Pos) bool {
 
 // finder finds the places that depend on a clock in one declaration.
 type finder struct {
-	*clocks
-	shorts map[string]bool      // names of times below a minute
-	took   map[string]bool      // names of durations that were measured
-	nows   map[string]bool      // names of moments that time.Now returned
-	ends   map[string]token.Pos // names of moments less than a minute in the future
-	found  []string
+	evaluator
+	took  map[string]bool      // names of durations that were measured
+	nows  map[string]bool      // names of moments that time.Now returned
+	ends  map[string]token.Pos // names of moments less than a minute in the future
+	calls map[ast.Expr]bool    // the functions that are called
+	found []string
 }
 
 // learn records which of the declaration's names stand for times and moments.
 func (f *finder) learn(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GenDecl:
-		f.declared(n, f.shorts)
+		for _, s := range n.Specs {
+			if v, ok := s.(*ast.ValueSpec); ok {
+				f.values(v)
+			}
+		}
+	case *ast.FuncType:
+		for _, p := range n.Params.List {
+			for _, name := range p.Names {
+				f.name(name, nil)
+			}
+		}
+	case *ast.RangeStmt:
+		f.name(n.Key, nil)
+		f.name(n.Value, nil)
 	case *ast.AssignStmt:
 		for i, left := range n.Lhs {
-			if name, ok := left.(*ast.Ident); ok && len(n.Lhs) == len(n.Rhs) {
-				f.name(name, n.Rhs[i], f.shorts)
-				if f.measures(n.Rhs[i]) {
-					f.took[name.Name] = true
-				}
-				if call, ok := n.Rhs[i].(*ast.CallExpr); ok && called(call) == "time.Now" {
-					f.nows[name.Name] = true
-				}
-				if f.soon(n.Rhs[i]) {
-					f.ends[name.Name] = n.Pos()
-				}
+			if len(n.Lhs) != len(n.Rhs) {
+				f.name(left, nil)
+			} else if name, ok := left.(*ast.Ident); ok {
+				f.assigned(name, n, n.Rhs[i])
 			}
 		}
 	}
 	return true
+}
+
+func (f *finder) values(v *ast.ValueSpec) {
+	for i, name := range v.Names {
+		if len(v.Values) == len(v.Names) {
+			f.name(name, v.Values[i])
+		} else {
+			f.name(name, nil)
+		}
+	}
+}
+
+func (f *finder) assigned(name *ast.Ident, at *ast.AssignStmt, value ast.Expr) {
+	f.name(name, value)
+	if f.measures(value) {
+		f.took[name.Name] = true
+	}
+	if call, ok := value.(*ast.CallExpr); ok && called(call) == "time.Now" {
+		f.nows[name.Name] = true
+	}
+	if f.soon(value) {
+		f.ends[name.Name] = at.Pos()
+	}
+}
+
+// name records the value of a name, or that its value is unknown. A short time remains known if the name has further
+// values.
+func (f *finder) name(x, value ast.Expr) {
+	name, ok := x.(*ast.Ident)
+	if !ok || f.local[name.Name].short() {
+		return
+	}
+	v := number{}
+	if value != nil && !f.isMarked(name.Pos()) {
+		v = f.value(value)
+	}
+	f.local[name.Name] = v
 }
 
 var (
@@ -152,11 +184,16 @@ func (f *finder) look(n ast.Node) bool {
 			f.add(n, "compares how long something took")
 		}
 	case *ast.CallExpr:
+		f.calls[n.Fun] = true
 		f.call(n)
+		f.options(n.Args)
+	case *ast.BasicLit:
+		f.script(n)
 	case *ast.KeyValueExpr:
 		f.limit(n.Key, n.Value)
 	case *ast.CompositeLit:
 		f.command(n)
+		f.options(n.Elts)
 	case *ast.AssignStmt:
 		for i := range min(len(n.Lhs), len(n.Rhs)) {
 			if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
@@ -166,13 +203,18 @@ func (f *finder) look(n ast.Node) bool {
 		}
 	case *ast.ForStmt:
 		f.loop(n)
+		f.poll(n)
+	case *ast.RangeStmt:
+		f.poll(n)
+	case *ast.SelectorExpr:
+		f.alias(n)
 	case *ast.ReturnStmt:
 		if len(n.Results) == 1 && f.isMeasurement(n.Results[0]) {
 			f.add(n, "returns how long something took, and another function may compare it")
 		}
 	case *ast.ValueSpec:
 		for i := range min(len(n.Names), len(n.Values)) {
-			if _, known := lasts(n.Values[i]); known && guards.MatchString(n.Names[i].Name) {
+			if _, known := f.lasts(n.Values[i]); known && guards.MatchString(n.Names[i].Name) {
 				f.add(n, n.Names[i].Name+" is no await.Guard")
 			}
 		}
@@ -196,7 +238,7 @@ func (f *finder) call(n *ast.CallExpr) {
 	switch {
 	case ok && at < len(n.Args) && (f.short(n.Args[at]) || f.soon(n.Args[at])):
 		f.add(n, name+" of less than a minute")
-	case waits.MatchString(last) && slices.ContainsFunc(n.Args, literal):
+	case waits.MatchString(last) && slices.ContainsFunc(n.Args, f.literal):
 		f.add(n, name+" for less than a minute")
 	}
 }
@@ -256,7 +298,7 @@ func (f *finder) loop(n *ast.ForStmt) {
 }
 
 func (f *finder) add(n ast.Node, what string) {
-	if !f.isMarked(n.Pos()) {
+	if !f.isMarked(n.Pos()) && !f.bubbles.holds(n.Pos()) {
 		f.found = append(f.found, fmt.Sprintf("%s: %s", f.set.Position(n.Pos()), what))
 	}
 }
@@ -307,78 +349,18 @@ func (f *finder) soon(x ast.Expr) bool {
 }
 
 // short reports whether an expression is a time below a minute.
-func (f *finder) short(x ast.Expr) bool {
-	if name, ok := x.(*ast.Ident); ok {
-		return f.shorts[name.Name] || f.clocks.shorts[name.Name]
-	}
-	if call, ok := x.(*ast.CallExpr); ok && len(call.Args) == 1 && strings.HasSuffix(called(call), "Duration") {
-		return f.short(call.Args[0])
-	}
-	if number, ok := x.(*ast.BasicLit); ok { // nanoseconds
-		n, _ := value(number)
-		return n > 0 && n < float64(time.Minute)
-	}
-	return literal(x)
-}
+func (f *finder) short(x ast.Expr) bool { return f.value(x).short() }
 
 // literal reports whether an expression is a time below a minute that is written without names.
-func literal(x ast.Expr) bool {
-	d, known := lasts(x)
+func (f *finder) literal(x ast.Expr) bool {
+	d, known := evaluator{clocks: &clocks{}, file: f.file}.lasts(x)
 	return known && d < time.Minute
 }
 
-var units = map[string]time.Duration{"Nanosecond": time.Nanosecond, "Microsecond": time.Microsecond,
-	"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
-
-// lasts returns the time of a literal expression. It returns false for zero, which sets no limit.
-func lasts(x ast.Expr) (time.Duration, bool) {
-	d, unit := value(x)
-	return time.Duration(d), unit && d > 0
-}
-
-// value returns the number of nanoseconds of an expression, or the plain number if the expression has no unit.
-func value(x ast.Expr) (n float64, unit bool) {
-	switch x := x.(type) {
-	case *ast.BasicLit:
-		n, _ = strconv.ParseFloat(x.Value, 64)
-	case *ast.ParenExpr:
-		return value(x.X)
-	case *ast.SelectorExpr:
-		if p, ok := x.X.(*ast.Ident); ok && p.Name == "time" && units[x.Sel.Name] > 0 {
-			return float64(units[x.Sel.Name]), true
-		}
-	case *ast.CallExpr:
-		if len(x.Args) == 1 && strings.HasSuffix(called(x), "Duration") {
-			return value(x.Args[0])
-		}
-	case *ast.BinaryExpr:
-		a, ofA := value(x.X)
-		b, ofB := value(x.Y)
-		switch {
-		case x.Op == token.MUL:
-			return a * b, ofA || ofB
-		case x.Op == token.ADD && ofA && ofB:
-			return a + b, true
-		case x.Op == token.QUO && ofA && !ofB && b > 0:
-			return a / b, true
-		}
+// alias adds a function of the package time or context that measures or limits time and that is not called by its name.
+func (f *finder) alias(n *ast.SelectorExpr) {
+	name := dotted(n)
+	if _, limits := timers[name]; (limits || name == "time.Since") && !f.calls[n] {
+		f.add(n, name+" is used without a call, and hides from the other checks")
 	}
-	return n, false
-}
-
-// called returns the dotted name of the called function, without the arguments of the calls in it.
-func called(call *ast.CallExpr) string {
-	var name func(ast.Expr) string
-	name = func(x ast.Expr) string {
-		switch x := x.(type) {
-		case *ast.Ident:
-			return x.Name
-		case *ast.SelectorExpr:
-			return name(x.X) + "." + x.Sel.Name
-		case *ast.CallExpr:
-			return name(x.Fun)
-		}
-		return ""
-	}
-	return name(call.Fun)
 }

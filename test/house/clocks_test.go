@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -17,24 +16,23 @@ import (
 func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
 	inTree(t)
 	files := 0
-	dirs := map[string][]string{}
+	dirs, all := map[string][]string{}, module{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if path = filepath.ToSlash(path); err == nil && !d.IsDir() && ofTests(path) {
-			files++
+		if path = filepath.ToSlash(path); err == nil && strings.HasSuffix(path, ".go") {
+			if ofTests(path) {
+				files++
+			}
 			dirs[filepath.Dir(path)] = append(dirs[filepath.Dir(path)], path)
 		}
 		return err
 	})
-	for dir, paths := range dirs {
-		c := newClocks()
+	for _, paths := range dirs {
+		c := newClocks(all)
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
-			if err = cmp.Or(err, c.add(path, string(text))); err != nil {
+			if err = cmp.Or(err, c.add(path, string(text), ofTests(path))); err != nil {
 				t.Error(err)
 			}
-		}
-		if slices.Contains(fakeTime, dir) {
-			continue
 		}
 		for _, f := range c.find() {
 			t.Errorf("%s", f)
@@ -45,22 +43,14 @@ func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
 	}
 }
 
-// fakeTime are the packages whose tests all run with the fake time of testing/synctest, which their test harness
-// starts.
-var fakeTime = []string{"internal/engine"}
-
-// helpers are the folders of test helpers whose file names do not end in _test.go.
-var helpers = []string{"test/", "internal/testkit/adaptertest/", "internal/testkit/testbed/",
-	"internal/testkit/handlertest/", "internal/testkit/needs/", "internal/testkit/servertest/"}
-
-// ofTests reports whether a file is a test or a helper of tests.
+// ofTests reports whether a file is a test or a helper of tests. The package await is the place of the guards.
 func ofTests(path string) bool {
 	if !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "internal/testkit/await/") {
 		return false
 	}
-	// The program that runs the tests may measure time, because it only reports the figures.
-	return strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "test/tiers/") &&
-		slices.ContainsFunc(helpers, func(dir string) bool { return strings.HasPrefix(path, dir) })
+	return strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/testkit/") ||
+		// The program that runs the tests may measure time, because it only reports the figures.
+		strings.HasPrefix(path, "test/") && !strings.HasPrefix(path, "test/tiers/")
 }
 
 func TestClocks_EachWayIsFound(t *testing.T) {
@@ -114,10 +104,46 @@ func TestClocks_EachWayIsFound(t *testing.T) {
 		{`var c = System{Patience: 2*time.Second}`, 1},
 		{`const patience = 4 * time.Minute; const aliveWithin = 4 * time.Minute`, 2},
 		{`var patience = await.Guard(4 * time.Minute)`, 0},
-		{`import "testing/synctest"; func F(t0 time.Time) bool { return time.Since(t0) > time.Hour }`, 0},
+		{`import "testing/synctest"; func F(t0 time.Time) bool { return time.Since(t0) > time.Hour }`, 1},
+		{`func F() { synctest.Test(t, func(t *testing.T) { if time.Since(t0) > time.Hour { } }) }`, 0},
+		{`func F() { synctest.Test(t, func(t *testing.T) { }); if time.Since(t0) > time.Hour { } }`, 1},
+		{`func In(t *testing.T, f func()) { synctest.Test(t, func(t *testing.T) { f() }) }
+			func F() { In(t, func() { if took() > time.Hour { } }) }
+			func G() { if time.Since(t0) > time.Hour { } }
+			func took() time.Duration { return time.Since(t0) }`, 1},
+		{`func F() { synctest.Test(t, func(t *testing.T) { took() }); took() }
+			func took() time.Duration { return time.Since(t0) }`, 1},
+		{`func F() { synctest.Wait(); if time.Since(t0) > time.Hour { } }`, 0},
+		{`func F() { for i := 0; i < 50; i++ { if ok() { return }; time.Sleep(d) }; t.Fatal() }`, 1},
+		{`func F() { for range 50 { if ok() { return }; <-time.After(d) }; t.Fatal() }`, 1},
+		{`const n = 50; func F() { for range n { if ok() { break }; <-tick.C } }`, 1},
+		{`func F() { for i := 0; !ok() && i < 50; i++ { time.Sleep(d) } }`, 1},
+		{`func F() { for i := 50; i > 0; i-- { if ok() { return }; time.Sleep(d) } }`, 1},
+		{`func F() { for n := 0; ; n++ { if n > 50 { t.Fatal() }; if ok() { return }; time.Sleep(d) } }`, 1},
+		{`func F() { done := false; for range 50 { done = ok(); time.Sleep(d) } }`, 1},
+		{`func F() { for range 50 { if ok() { return } } }`, 0},
+		{`func F() { for range 50 { ask(); time.Sleep(d) } }`, 0},
+		{`func F() { for _, x := range all { if x { return }; time.Sleep(d) } }`, 0},
+		{`func F() { for { if ok() { return }; time.Sleep(d) } }`, 0},
+		{`func F() { for i := 0; i < 3; i++ { go func() { time.Sleep(d); return }() } }`, 0},
+		{`import t2 "time"; func F(t0 t2.Time) bool { return t2.Since(t0) > t2.Hour }`, 1},
+		{`import t2 "time"; func F() { <-t2.After(2 * t2.Second) }`, 1},
+		{`import t2 "time"; func F() { <-t2.After(2 * t2.Minute) }`, 0},
+		{`import . "time"; func F() { <-After(2 * Second) }`, 1},
+		{`import c "context"; func F() { c.WithTimeout(ctx, time.Second) }`, 1},
+		{`var since = time.Since`, 1},
+		{`import "jjm/internal/jjm"; func F() { <-time.After(2 * time.Second * jjm.Odd) }`, 0},
+		{`var a, soon = 1, 2 * time.Second; func F() { <-time.After(soon) }`, 1},
+		{`const a = time.Second; const b = 2 * a; func F() { http.Get(http.Client{Timeout: b}) }`, 1},
+		{`var argv = []string{"jjm", "--timeout", "3s"}; func F() { run("-timeout", "3s"); run("-timeout", "3m") }`, 2},
+		{"func F() { sh(`timeout 5 qstat`) }", 1},
+		{"func F() { sh(`timeout 5 qstat`) } // provoked: it hangs", 0},
+		{`const n = 5; func F() { cmd.WaitDelay = n * time.Second }`, 1},
+		{`const n = 5e9; func F() { <-time.After(n) }`, 1},
+		{`const d = time.Second; func F(d time.Duration) { <-time.After(d) }`, 0},
 	} {
-		k := newClocks()
-		err := k.add("x_test.go", "package x\n"+c.text+"\n")
+		k := newClocks(module{})
+		err := k.add("x_test.go", "package x\n"+c.text+"\n", true)
 		if found := k.find(); err != nil || len(found) != c.want {
 			t.Errorf("%s: found %q, error %v; want %d", c.text, found, err, c.want)
 		}

@@ -295,16 +295,13 @@ func (s *site) close() {
 		_ = s.d.cmd.Process.Kill()
 		<-s.d.done
 	}
-	for range 50 {
+	await.True(s.t, "the processes of the site end", func() bool {
 		left := s.processes()
-		if len(left) == 0 {
-			break
-		}
 		for _, p := range left {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
-		time.Sleep(pollEvery)
-	}
+		return len(left) == 0
+	})
 	if s.t.Failed() {
 		s.t.Logf("the site is kept: %s; the end of its daemon's log:\n%s", s.dir, log)
 		return

@@ -39,7 +39,7 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	stop := stopGroup(cmd)
+	stop := stopGroup(cmd, OpenPipes)
 	defer stop.end()
 	start := time.Now()
 	if err := cmd.Start(); err != nil {

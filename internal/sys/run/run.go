@@ -96,7 +96,10 @@ type Output struct {
 //	Busy       it was not started, so it did nothing         none
 //	Ambiguous  it was stopped (wraps the error of ctx)       what there is
 //	Ambiguous  its pipes stayed open after its end           what there is
-func Run(ctx context.Context, c Cmd) (Output, error) {
+func Run(ctx context.Context, c Cmd) (Output, error) { return runUntil(ctx, c, OpenPipes) }
+
+// runUntil is Run with another time for which the pipes may stay open.
+func runUntil(ctx context.Context, c Cmd, pipes time.Duration) (Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
 	}
@@ -111,9 +114,9 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 
 	var stdout, stderr capped
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	var e ending
+	e := ending{pipes: pipes}
 	e.prepare(cmd, c, &stdout, &stderr, cancel)
-	stop := stopGroup(cmd)
+	stop := stopGroup(cmd, pipes)
 	defer stop.end()
 
 	start := time.Now()
@@ -152,12 +155,13 @@ func statusOf(cmd *exec.Cmd) (exit, signal int) {
 
 // ending records how a command ended.
 type ending struct {
-	full    atomic.Bool // jjm ended the command because its output reached MaxOutput
-	bound   error       // why its memory could not be capped; jjm then ended the command
-	stopped bool        // jjm ended the command, for any reason
-	cause   error       // the error of the command's context
-	whole   bool        // both output streams were read to their end
-	waited  error       // the error of exec.Cmd.Wait
+	full    atomic.Bool   // jjm ended the command because its output reached MaxOutput
+	bound   error         // why its memory could not be capped; jjm then ended the command
+	stopped bool          // jjm ended the command, for any reason
+	cause   error         // the error of the command's context
+	whole   bool          // both output streams were read to their end
+	waited  error         // the error of exec.Cmd.Wait
+	pipes   time.Duration // how long the pipes may stay open after the end
 }
 
 // prepare sets up a command whose output is stored in stdout and stderr. cancel must end the command; with c.EndAtMax,
@@ -190,7 +194,7 @@ func (e *ending) err(name string, out Output) error {
 		// os/exec reports open pipes only for a command that exited with 0.
 		return jjm.Errorf(jjm.Ambiguous,
 			"run %s: ended with exit %d, but something it started kept its output open for %s more: %w",
-			name, out.Exit, jjm.HowLong(OpenPipes), exec.ErrWaitDelay)
+			name, out.Exit, jjm.HowLong(e.pipes), exec.ErrWaitDelay)
 	case e.waited != nil && !errors.As(e.waited, &exit):
 		return jjm.Errorf(jjm.Ambiguous, "run %s: %w", name, e.waited)
 	}
@@ -222,10 +226,10 @@ type stopper struct {
 }
 
 // stopGroup changes cmd so that the end of cmd's context stops the whole process group. SIGKILL is sent before os/exec
-// stops waiting for the pipes (OpenPipes), so a group that ignores SIGTERM is dead by then.
-func stopGroup(cmd *exec.Cmd) *stopper {
+// stops waiting for the pipes, if pipes is longer than grace; a group that ignores SIGTERM is dead by then.
+func stopGroup(cmd *exec.Cmd, pipes time.Duration) *stopper {
 	s := &stopper{}
-	cmd.WaitDelay = OpenPipes
+	cmd.WaitDelay = pipes
 	cmd.Cancel = func() error {
 		s.fired.Store(true)
 		s.group = -cmd.Process.Pid

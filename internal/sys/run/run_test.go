@@ -170,7 +170,8 @@ func TestRun_StopsWhenTheContextEnds(t *testing.T) {
 
 func TestRun_IsNotHungByAGrandchildWithThePipe(t *testing.T) {
 	t.Parallel()
-	out, err := run.Run(t.Context(), sh("setsid sleep 3600 & echo $!; exit 5"))
+	// provoked: the grandchild keeps the pipe open
+	out, err := run.RunUntil(t.Context(), sh("setsid sleep 3600 & echo $!; exit 5"), await.Provoked(time.Second))
 	if jjm.KindOf(err) != jjm.Ambiguous || out.Exit != 5 {
 		t.Errorf("error %v, exit %d", err, out.Exit)
 	}

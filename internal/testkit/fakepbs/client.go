@@ -14,6 +14,7 @@ import (
 	"time"
 
 	jjmrun "jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
 )
 
 // Request is a command for the server.
@@ -82,7 +83,7 @@ func ask(dir string, q Request, r *Response) error {
 			return err
 		}
 	}
-	for tries := 0; err != nil && tries < 6000; tries++ {
+	for end := time.Now().Add(await.Guard(2 * time.Minute)); err != nil && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 		c, err = rpc.Dial("unix", socket(dir))
 	}

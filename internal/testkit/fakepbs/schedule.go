@@ -20,7 +20,7 @@ import (
 // and the delay with which limits are enforced (about 8 s in PBS). All of them are longer in PBS.
 const (
 	exiting = 10 * time.Millisecond
-	grace   = 300 * time.Millisecond
+	grace   = 300 * time.Millisecond // provoked: MOM gives processes this time before SIGKILL
 	late    = 200 * time.Millisecond
 )
 
@@ -122,6 +122,7 @@ func (c *complex) enforce() {
 	for j, t := range c.running {
 		switch l := j.limits; {
 		case t.why != "":
+		// provoked: the job exceeds its walltime
 		case l.walltime > 0 && time.Since(t.stime) > time.Duration(l.walltime)*time.Second+late:
 			t.terminate("walltime")
 		case l.memory > 0:

@@ -95,6 +95,7 @@ func (c *complex) watch() {
 		c.mu.Lock()
 		c.schedule()
 		c.enforce()
+		// provoked: nothing asks the server for the time idle
 		quiet := time.Since(c.busy) > idle && c.free == c.slots
 		c.mu.Unlock()
 		if err != nil || quiet {

@@ -35,7 +35,7 @@ func AwaitNone(t testing.TB, patience, every time.Duration, what string, left fu
 		if n < least {
 			least, since = n, asked
 		}
-		if asked.Sub(since) > patience {
+		if asked.Sub(since) > patience { // provoked: only a hang lasts longer than the caller's await.Guard
 			t.Fatalf("waited %v, %s: %s, of which %d are left", patience, await.Hung, what, n)
 		}
 		time.Sleep(await.Rest(every, time.Since(asked)))
