@@ -132,7 +132,7 @@ get word >last; reply "$(rows $n)" "$word"`, "=3", "calls at once",
 			"asked for the plans of several jobs in turn, the type mixes them up"},
 		"a file is shared by calls at once": {heeds + `get word >word.$$; mv word.$$ shared
 mkdir calls 2>/dev/null; : >calls/$$
-i=0; while [ $i -lt 12 ] && [ "$(ls calls | wc -l)" -lt 2 ]; do i=$((i+1)); done
+i=0; while [ $i -lt 8 ] && [ "$(ls calls | wc -l)" -lt 2 ]; do sleep 0.01; i=$((i+1)); done # provoked: calls at once meet
 word=$(cat shared); rm calls/$$; reply "$(rows $n)" "$word"`, "=3", "calls at once",
 			"asked for the plans of several jobs at once, the type mixes them up"},
 	} {

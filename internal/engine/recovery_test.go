@@ -167,8 +167,8 @@ func TestRecovery_WithoutANumberIsTheFirst(t *testing.T) {
 	})
 }
 
-// Grid jobs 2 and 3 recover grid job 1, which was removed since. A recovery of grid job 2 would do the work of grid job 3
-// again, and is refused.
+// Grid jobs 2 and 3 recover grid job 1, which was removed since. A recovery of grid job 2 would do the work of grid job
+// 3 again, and is refused.
 func TestRecovery_OfARemovedGridJobIsStillLater(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyRecoveries(3)}, func(t *testing.T, w *world) {
@@ -190,7 +190,8 @@ func TestRecovery_OfARemovedGridJobIsStillLater(t *testing.T) {
 }
 
 // jjm retract --recovery makes no file of a recovery that has a later one, as jjm verify --recovery makes none, and
-// retracts nothing. Without a recovery the outputs are retracted, and a recovery of the first grid job makes them again.
+// retracts nothing. Without a recovery the outputs are retracted, and a recovery of the first grid job makes them
+// again.
 func TestRetract_OfARecoveryThatHasALaterOne(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyRecoveries(2)}, func(t *testing.T, w *world) {

@@ -21,8 +21,8 @@ import (
 // a merged file is lost, the outputs in it are lost. While the grid job is live, new local jobs do the work again. For
 // an ended grid job, the work counts as missing, and the result has the job file of a recovery if w asks for a
 // recovery. Package reopen handles requests to reopen the grid job. With DryRun nothing is stored. The error is of kind
-// Conflict if w asks for a recovery or NewOutput before the grid job has ended, or for a recovery while another grid job
-// may do the same work, and of kind Busy while the grid job is being reopened.
+// Conflict if w asks for a recovery or NewOutput before the grid job has ended, or for a recovery while another grid
+// job may do the same work, and of kind Busy while the grid job is being reopened.
 func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
 	error) {
 	out := wire.Retracted{ID: id}

@@ -117,8 +117,8 @@ func (js *Jobs) mayAccept(mem state.Memory, job *jjm.GridJob, given []credential
 	return js.s.HasSpace()
 }
 
-// dryRun returns the plan of a grid job that the site would accept, with the inputs that would be fetched. given are the
-// credentials that came with it.
+// dryRun returns the plan of a grid job that the site would accept, with the inputs that would be fetched. given are
+// the credentials that came with it.
 func (js *Jobs) dryRun(ctx context.Context, job *jjm.GridJob, given []credential.Parsed, h handlers.Handler,
 	site handlers.Site, fit state.Choice) (wire.Submitted, error) {
 	v := js.s.View()

@@ -29,9 +29,9 @@ func requestKeyOf(job *jjm.GridJob) requestKey {
 }
 
 // repeated answers a submission whose request key already has a grid job. It does not check again whether the site
-// would accept the submission: it was accepted, and the caller perhaps never got the answer. The newer ones of the given
-// credentials replace the grid job's credentials, because some gatekeepers can renew credentials only by a repeated
-// submission. Existed is false if no grid job has the key, or if the submission allows the reuse of the key.
+// would accept the submission: it was accepted, and the caller perhaps never got the answer. The newer ones of the
+// given credentials replace the grid job's credentials, because some gatekeepers can renew credentials only by a
+// repeated submission. Existed is false if no grid job has the key, or if the submission allows the reuse of the key.
 func repeated(ctx context.Context, js *Jobs, caller wire.Caller, key requestKey,
 	given []credential.Parsed) (out wire.Submitted, err error) {
 	if key.text == "" || key.reuse {

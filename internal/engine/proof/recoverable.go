@@ -132,8 +132,8 @@ func unfit(asked reopenings, spec *jjm.Spec, job *jjm.GridJob) jjm.Problems {
 }
 
 // doneElsewhere returns why another grid job may do the work that a grid job left undone; "" if none may. This can
-// happen only if the grid job is itself a recovery: a grid job in its chain of recoveries may have been reopened, or may
-// have a later recovery. The work of a removed grid job does not count.
+// happen only if the grid job is itself a recovery: a grid job in its chain of recoveries may have been reopened, or
+// may have a later recovery. The work of a removed grid job does not count.
 func (pr *Prover) doneElsewhere(ctx context.Context, asked reopenings, job *jjm.GridJob) (string, error) {
 	if job.Spec.Recovers == 0 {
 		return "", nil

@@ -74,8 +74,8 @@ func TestRecovery_SchemaRefusesWhatAReopenedGridJobMayDo(t *testing.T) {
 	}
 }
 
-// A removed recovery does not hinder others. If the grid job that two recoveries recover is removed, the later one still
-// hinders recoveries of the earlier one.
+// A removed recovery does not hinder others. If the grid job that two recoveries recover is removed, the later one
+// still hinders recoveries of the earlier one.
 func TestRecovery_SchemaIgnoresRemovedRecoveries(t *testing.T) {
 	s := fresh(t)
 	over(t, s, 2)
