@@ -404,7 +404,7 @@ func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	}
 	js.sweep(ctx, id)
 	job := js.s.JobOf(id)
-	js.dropCredentials(job.Owner, &job.Spec, id)
+	js.dropCredentials(&job)
 	js.remote.Forget(&job)
 	if js.b.Crash("retire.swept") != nil {
 		return 0

@@ -20,14 +20,14 @@ func TestCheckNotify_OfASiteWithoutNotices(t *testing.T) {
 		t.Fatal(problems)
 	}
 	for _, doc := range []*jobfile.Doc{&toml, &jdf} {
-		if ps := checkNotify(doc, true); len(ps) > 0 || len(doc.Spec.Notify) != 1 {
+		if ps := checkNotify(&doc.Spec, doc.IsJIM(), true); len(ps) > 0 || len(doc.Spec.Notify) != 1 {
 			t.Errorf("a site with notices: %v %v", ps, doc.Spec.Notify)
 		}
 	}
-	if ps := checkNotify(&toml, false); len(ps) != 1 || !strings.Contains(ps[0].Text, "notify.mail") {
+	if ps := checkNotify(&toml.Spec, toml.IsJIM(), false); len(ps) != 1 || !strings.Contains(ps[0].Text, "notify.mail") {
 		t.Error(ps)
 	}
-	if ps := checkNotify(&jdf, false); len(ps) > 0 || len(jdf.Spec.Notify) > 0 || jdf.Spec.Env["NOTIFY_USER"] == "" {
+	if ps := checkNotify(&jdf.Spec, jdf.IsJIM(), false); len(ps) > 0 || len(jdf.Spec.Notify) > 0 || jdf.Spec.Env["NOTIFY_USER"] == "" {
 		t.Error(ps, jdf.Spec)
 	}
 }
