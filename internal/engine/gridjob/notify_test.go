@@ -27,7 +27,8 @@ func TestCheckNotify_OfASiteWithoutNotices(t *testing.T) {
 	if ps := checkNotify(&toml.Spec, toml.IsJIM(), false); len(ps) != 1 || !strings.Contains(ps[0].Text, "notify.mail") {
 		t.Error(ps)
 	}
-	if ps := checkNotify(&jdf.Spec, jdf.IsJIM(), false); len(ps) > 0 || len(jdf.Spec.Notify) > 0 || jdf.Spec.Env["NOTIFY_USER"] == "" {
+	ps := checkNotify(&jdf.Spec, jdf.IsJIM(), false)
+	if len(ps) > 0 || len(jdf.Spec.Notify) > 0 || jdf.Spec.Env["NOTIFY_USER"] == "" {
 		t.Error(ps, jdf.Spec)
 	}
 }

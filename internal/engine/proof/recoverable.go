@@ -105,7 +105,7 @@ func outnumbered(spec *jjm.Spec, others int) string {
 		return ""
 	case spec.RecoversNumber == 0:
 		return fmt.Sprintf("a file without it is that of recovery 1, and grid job %s has %s by now, which may do the same "+
-			"work: make the file anew, with jjm verify %[1]s --recovery FILE, or write recovers_number = %d if the file is "+
+			"work: make the file anew, with jjm verify %[1]s --recovery FILE, or write recovers_number = %[3]d if the file is "+
 			"about what all of them leave undone", spec.Recovers, have, others+1)
 	default:
 		return fmt.Sprintf("the file is that of recovery %d, and grid job %s has %s by now, which may do the same work: "+
