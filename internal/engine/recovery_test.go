@@ -198,12 +198,7 @@ func TestRetract_OfARecoveryThatHasALaterOne(t *testing.T) {
 		w.final(time.Hour, w.submit(alice, mc(4)))
 		w.recovered(1)
 		w.recovered(1)
-		var lost string
-		for _, l := range w.locals(2) {
-			if l.State == jjm.Completed {
-				lost = fmt.Sprintf("mc.%s.out.root", l.ID)
-			}
-		}
+		const lost = "mc.2.1.out.dat" // of the local job that completed
 		_, refusal := w.engine.Verify(t.Context(), alice, 2, "b.json")
 		for _, dry := range []bool{true, false} {
 			_, err := w.retract(alice, 2, dry, "b.json", lost)
