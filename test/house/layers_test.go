@@ -88,10 +88,6 @@ var sameLayer = map[string]bool{
 	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/arc":      true, // trace reads the output of scripts
 	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/blahp":    true,
 	"jjm/internal/testkit/site -> jjm/internal/testkit/programs":        true, // a site of tests runs the programs
-
-	// A bulk is of what its cluster may take, and nothing that is to be killed is submitted.
-	"jjm/internal/engine/cluster/submit -> jjm/internal/engine/cluster/share":   true,
-	"jjm/internal/engine/cluster/submit -> jjm/internal/engine/cluster/control": true,
 }
 
 func TestLayers_NoPackageImportsUpwards(t *testing.T) {

@@ -50,8 +50,9 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	c.controller = control.New(c.System, cs.s, cs.areas, cs.sweeper, func() { c.watcher.Wake() })
 	c.watcher = watch.New(c.System, cs.s, cs.ends, c.health, &c.failing, c.controller)
 	c.halter = control.NewHalter(c.System, cs.s, cs.ends)
-	c.submitter = submit.New(c.share, cs.s, cs.areas, cs.lineage, submit.Parts{Health: c.health, Failing: &c.failing,
-		Halter: c.halter, Look: func() { c.watcher.Wake() }})
+	here := submit.Here{Admission: c.share, Division: cs.site, Answers: c.share}
+	c.submitter = submit.New(c.System, here, cs.s, cs.areas, cs.lineage, submit.Parts{Health: c.health,
+		Failing: &c.failing, Halter: c.halter, Look: func() { c.watcher.Wake() }})
 	return c
 }
 

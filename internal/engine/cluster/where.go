@@ -14,14 +14,8 @@ import (
 // Waits returns, for people, why no cluster accepts the unsent local jobs of g now: one text for each place without a
 // cluster that accepts its local jobs. some is true if a cluster accepts the local jobs of at least one place.
 func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool) {
-	if o, halted := mem.Halted(g, now); halted {
-		return []string{o.String()}, false
-	}
-	if low := cs.s.Low(); low != "" {
-		return []string{low}, false
-	}
-	if why := cs.s.WorkUses.Excess(g.Job.Owner.UID); why != "" {
-		return []string{why}, false
+	if o := cs.siteObstacle(mem, g, now); o.code != "" {
+		return []string{o.text()}, false
 	}
 	if len(g.Job.Step.Clusters) == 0 {
 		return nil, true
@@ -43,20 +37,11 @@ func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []
 
 // nobodyTakes returns, for people, why no cluster accepts the local jobs of g with a place now, "" if a cluster does.
 func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
-	var why []string
-	for _, name := range mem.Candidates(g, place) {
-		if text := cs.site.Closed(mem, g, place, name, now); text != "" {
-			why = append(why, text)
-		} else if !cs.all[name].health.Healthy() {
-			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
-		} else {
-			return ""
-		}
+	var texts []string
+	for _, o := range cs.placeObstacles(mem, g, place, now) {
+		texts = append(texts, o.text())
 	}
-	if len(why) == 0 {
-		return fmt.Sprintf("this site no longer has any of its clusters: %s", strings.Join(g.Among(place), ", "))
-	}
-	return strings.Join(why, "; ")
+	return strings.Join(texts, "; ")
 }
 
 // WaitsFor returns, for people, why no cluster accepts any unsent local job of g now, "" if a cluster accepts some of

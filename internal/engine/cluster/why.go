@@ -89,8 +89,9 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	if b == nil || b.Error == "" {
 		return why.Cause{}
 	}
-	if s := closedBySilence(c); s.Code != "" {
-		return s
+	silence := clusterFacts{name: c.Name, silent: c.health.Silent()}
+	if o := silence.obstacle(); o.code != "" {
+		return o.cause(b.Owner.User)
 	}
 	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.Name, b.Error), Since: b.Created,
 		Remedy: "see jjm clusters; jjm tries again by itself"}
@@ -103,15 +104,8 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 // kept returns the cause that prevents the submission of the local jobs of g with a place now. It checks the possible
 // causes in the order of Waits and Full. The cause has no code if nothing prevents the submission.
 func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() share.Loads, now jjm.Time) why.Cause {
-	if o, halted := mem.Halted(g, now); halted {
-		return orderCause(o)
-	}
-	if low := cs.s.Low(); low != "" {
-		return why.Cause{Code: why.DiskLow, Text: low, Remedy: "make room on that file system"}
-	}
-	if full := cs.s.WorkUses.Excess(g.Job.Owner.UID); full != "" {
-		return why.Cause{Code: why.WorkFull, Text: full, Remedy: "jjm remove grid jobs of " + g.Job.Owner.User +
-			" that are over"}
+	if o := cs.siteObstacle(mem, g, now); o.code != "" {
+		return o.cause(g.Job.Owner.User)
 	}
 	if c := cs.refusedBy(mem, g, place, now); c.Code != "" {
 		return c
@@ -120,15 +114,6 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 		return why.Cause{Code: why.Limit, Text: text}
 	}
 	return cs.submissionFails(mem, g, place, now)
-}
-
-// orderCause returns the cause for local jobs whose submission the order o forbids.
-func orderCause(o jjm.Order) why.Cause {
-	c := why.Cause{Code: why.Paused, Text: o.String(), Since: o.Since, Until: o.Until}
-	if o.Until == 0 {
-		c.Remedy = fmt.Sprintf("jjm resume %s %s", o.Kind, o.Name)
-	}
-	return c
 }
 
 // refusedBy returns why no cluster accepts the local jobs of g with a place. If the clusters have different causes, the
@@ -140,47 +125,15 @@ func (cs Causes) refusedBy(mem state.Memory, g *state.Grid, place int32, now jjm
 	}
 	var first why.Cause
 	var texts []string
-	for _, name := range mem.Candidates(g, place) {
-		c := cs.closedFor(mem, g, place, name, now)
-		if c.Code == "" {
-			return why.Cause{}
-		}
-		if first.Code == "" {
+	for i, o := range cs.placeObstacles(mem, g, place, now) {
+		c := o.cause(g.Job.Owner.User)
+		if i == 0 {
 			first = c
 		}
 		texts = append(texts, c.Text)
 	}
-	if first.Code == "" {
-		return why.Cause{Code: why.NoCluster, Text: "this site no longer has any of its clusters: " +
-			strings.Join(g.Among(place), ", "), Remedy: "put the [[cluster]] back and start the daemon again"}
-	}
 	first.Text = strings.Join(texts, "; ")
 	return first
-}
-
-// closedFor returns why one cluster does not accept the local jobs of g with a place now. The cause has no code if the
-// cluster accepts them.
-func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) why.Cause {
-	r := state.RequestAt(&g.Job, place)
-	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
-		return orderCause(o)
-	}
-	if text := cs.site.Window(mem, name, r, now); text != "" {
-		return why.Cause{Code: why.Maintenance, Text: text}
-	}
-	return closedBySilence(cs.all[name])
-}
-
-// closedBySilence returns the cause for local jobs that cannot be submitted to c because c does not answer. The cause
-// has no code if c answers.
-func closedBySilence(c *Cluster) why.Cause {
-	s := c.health.Silent()
-	if s.Text == "" {
-		return why.Cause{}
-	}
-	return why.Cause{Code: why.Silent, Since: s.Since,
-		Text:   fmt.Sprintf("cluster %s does not answer: %s", c.Name, s.Text),
-		Remedy: "see jjm clusters; jjm goes on by itself once it answers"}
 }
 
 // submissionFails returns why the commands of the clusters fail to which local jobs of g with a place may go. The

@@ -57,7 +57,7 @@ func submitAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridI
 			return jjm.Errorf(jjm.Conflict, "grid job %s is %s: only a grid job that jjm submit --keep kept is submitted "+
 				"again; jjm resubmit %[1]s runs failed local jobs again, jjm copy %[1]s makes a new grid job", id, job.Status)
 		}
-		if err := c.Live.NotBanned(state.Whom(g.Owner, g.Origin, nil)); err != nil {
+		if err := c.Live.NotBanned(state.WhomOf(g)); err != nil {
 			return err
 		}
 		if err := js.s.HasSpace(); err != nil {

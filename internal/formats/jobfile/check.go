@@ -93,6 +93,34 @@ func check(f *file) jjm.Problems {
 	return c.problems
 }
 
+// defaults sets the values that a job file may leave out.
+func defaults(f *file) {
+	f.Spec.Clusters = f.Clusters
+	if f.Cluster != nil {
+		f.Spec.Clusters = []string{*f.Cluster}
+	}
+	if f.Name == "" {
+		f.Name = f.Type
+	}
+	if f.Mode == "" {
+		f.Mode = ModeProduction
+	}
+	if f.AfterEnd == "" && len(f.After) > 0 {
+		f.AfterEnd = jjm.AfterOK
+	}
+	for i := range f.Inputs {
+		in := &f.Inputs[i]
+		switch {
+		case in.Name != "" || in.Path == "":
+		case weburl.Is(in.Path):
+			in.Name = weburl.Name(in.Path)
+		default:
+			in.Name = path.Base(in.Path)
+		}
+		in.SHA256 = strings.ToLower(in.SHA256)
+	}
+}
+
 // words checks the keys at the top level that have a plain value.
 func (c *checker) words(f *file) {
 	if f.Type == "" {

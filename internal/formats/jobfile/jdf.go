@@ -3,7 +3,6 @@ package jobfile
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,13 +114,10 @@ func checkConsistency(j *jdf, s string) string {
 	return ""
 }
 
-// decodeJDF converts a job description file to the content of a job file, f. The problems have their places.
-func decodeJDF(name string, text []byte, f *file) (Doc, jjm.Problems) {
-	name = path.Base(strings.ToValidUTF8(name, "?"))
-	doc := Doc{Places: strict.Places{"": name}, written: map[string]string{}}
-	if ps := strict.Readable(text); ps != nil {
-		return doc, doc.Places.Locate(ps)
-	}
+// decodeJDF converts a job description file to the content of a job file, f. It adds the places of the attributes to
+// doc, which has the place of the text. The problems have their places.
+func decodeJDF(doc *Doc, text []byte, f *file) jjm.Problems {
+	name := doc.Places[""]
 	j := jdf{env: map[string]string{}}
 	words := map[string]jimWord{}
 	for _, w := range jimWords() {
@@ -155,7 +151,7 @@ func decodeJDF(name string, text []byte, f *file) (Doc, jjm.Problems) {
 				j.events)})
 	}
 	j.fillFile(f)
-	return doc, strict.Limited(problems)
+	return strict.Limited(problems)
 }
 
 // attribute reads the line "attribute = value" with number n, and stores the value in j. at is the place of the line.

@@ -7,11 +7,9 @@
 package jobfile
 
 import (
-	"path"
 	"strings"
 
 	"jjm/internal/formats/strict"
-	"jjm/internal/formats/weburl"
 	"jjm/internal/jjm"
 )
 
@@ -124,7 +122,11 @@ func ParseGiven(name string, text []byte, given Given) (Doc, jjm.Problems) {
 // decode decodes a text into f. Keys that the text does not have keep their present values.
 func decode(name string, text []byte, f *file) (doc Doc, problems jjm.Problems) {
 	if strings.HasSuffix(name, ".jdf") {
-		return decodeJDF(name, text, f)
+		doc = Doc{written: map[string]string{}}
+		if doc.Places, problems = strict.Begin(name, text); problems == nil {
+			problems = decodeJDF(&doc, text, f)
+		}
+		return doc, problems
 	}
 	doc.Places, problems = strict.Decode(name, text, f)
 	return doc, problems
@@ -141,32 +143,4 @@ func (d Doc) Locate(problems jjm.Problems) jjm.Problems {
 		}
 	}
 	return d.asWritten(d.Places.Locate(problems))
-}
-
-// defaults sets the values that a job file may leave out.
-func defaults(f *file) {
-	f.Spec.Clusters = f.Clusters
-	if f.Cluster != nil {
-		f.Spec.Clusters = []string{*f.Cluster}
-	}
-	if f.Name == "" {
-		f.Name = f.Type
-	}
-	if f.Mode == "" {
-		f.Mode = ModeProduction
-	}
-	if f.AfterEnd == "" && len(f.After) > 0 {
-		f.AfterEnd = jjm.AfterOK
-	}
-	for i := range f.Inputs {
-		in := &f.Inputs[i]
-		switch {
-		case in.Name != "" || in.Path == "":
-		case weburl.Is(in.Path):
-			in.Name = weburl.Name(in.Path)
-		default:
-			in.Name = path.Base(in.Path)
-		}
-		in.SHA256 = strings.ToLower(in.SHA256)
-	}
 }

@@ -87,13 +87,12 @@ func line(where string) int {
 // starts with "{", and otherwise TOML. Fields whose keys are missing are not changed, so the caller sets defaults
 // before. If there are problems, the struct must not be used.
 func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
-	name = path.Base(strings.ToValidUTF8(name, "?"))
-	places := Places{"": name}
-	if ps := Readable(text); ps != nil {
-		return places, places.Locate(ps)
+	places, ps := Begin(name, text)
+	if ps != nil {
+		return places, ps
 	}
+	name = places[""]
 	var tree map[string]any
-	var ps jjm.Problems
 	if strings.HasSuffix(name, ".json") || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) {
 		tree, ps = parseJSON(text, places)
 	} else {
@@ -120,8 +119,15 @@ func Keys(into any) []string {
 	return sortedKeys(fields)
 }
 
-// Readable returns the reason why a text cannot be decoded at all: the text is too long, contains NUL, or is not UTF-8.
-func Readable(text []byte) jjm.Problems {
+// Begin returns the places of a text whose keys were not read yet: only the text itself, by the last element of its
+// name, has a place. It returns a problem if the text cannot be decoded at all.
+func Begin(name string, text []byte) (Places, jjm.Problems) {
+	places := Places{"": path.Base(strings.ToValidUTF8(name, "?"))}
+	return places, places.Locate(readable(text))
+}
+
+// readable returns the reason why a text cannot be decoded at all: the text is too long, contains NUL, or is not UTF-8.
+func readable(text []byte) jjm.Problems {
 	at := func(i int) string { return fmt.Sprintf("in line %d", 1+bytes.Count(text[:i], []byte("\n"))) }
 	if len(text) > MaxBytes {
 		return jjm.Problems{{Text: fmt.Sprintf(

@@ -33,7 +33,7 @@ type Controller struct {
 	look func()
 	kick chan struct{}
 	// controls runs the commands, in a lane for each account.
-	controls fair.Lanes
+	controls *fair.Lanes
 
 	mu      sync.Mutex
 	cancels map[jjm.AttemptID]lastCancel

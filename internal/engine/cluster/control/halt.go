@@ -13,9 +13,6 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ErrKilled is the error for a bulk that was not submitted because a member is to be killed.
-var ErrKilled = errors.New("a member of the bulk is to be killed")
-
 // Halter makes sure that local jobs that are to be killed do not start, on a cluster where a cancel is final: a batch
 // job that waited and was cancelled never starts there (adapters.Capabilities.FinalCancel).
 type Halter struct {
@@ -108,7 +105,7 @@ func (h *Halter) cancel(ctx context.Context, owner jjm.Owner, jobs []system.Job)
 }
 
 // Submit submits a bulk and returns the answer of the adapter. On a cluster where a cancel is final, it submits nothing
-// and returns ErrKilled if a member of the bulk is to be killed.
+// and returns system.ErrKilled if a member of the bulk is to be killed.
 func (h *Halter) Submit(cmd context.Context, b *jjm.Bulk, order adapters.Bulk) (adapters.Receipt, error) {
 	if !h.sys.Caps().FinalCancel {
 		return h.sys.Adapter.Submit(cmd, order)
@@ -116,7 +113,7 @@ func (h *Halter) Submit(cmd context.Context, b *jjm.Bulk, order adapters.Bulk) (
 	h.sending.RLock()
 	defer h.sending.RUnlock()
 	if h.kills(b) {
-		return adapters.Receipt{}, ErrKilled
+		return adapters.Receipt{}, system.ErrKilled
 	}
 	return h.sys.Adapter.Submit(cmd, order)
 }

@@ -43,9 +43,9 @@ func (r *refusals) Refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone 
 	}
 }
 
-// Accepted notes that the batch system accepted a bulk of an account. have is the number of the account's jobs now; if
+// accepted notes that the batch system accepted a bulk of an account. have is the number of the account's jobs now; if
 // the account has reached the learnt limit, the limit grows.
-func (r *refusals) Accepted(account jjm.Owner, have int) {
+func (r *refusals) accepted(account jjm.Owner, have int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.alone, account)

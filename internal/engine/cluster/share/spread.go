@@ -64,6 +64,22 @@ func (c *Cluster) SaidBusy(tag jjm.Tag) {
 	}
 }
 
+// Took notes that the batch system accepted a bulk: its account is no longer busy, so that earlier Busy answers to the
+// account no longer count, and it may have at least the jobs that it has now.
+func (c *Cluster) Took(tag jjm.Tag) {
+	v := c.s.View()
+	var account jjm.Owner
+	have := 0
+	if b := v.Bulk(tag); b != nil {
+		account, have = c.Account(b.Owner), c.JobsOf(v.Memory, b.Owner)
+	}
+	v.Close()
+	c.mu.Lock()
+	delete(c.busy, account)
+	c.mu.Unlock()
+	c.accepted(account, have)
+}
+
 // accountOf returns the account of an open bulk, or the zero Owner if the bulk is not open.
 func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	v := c.s.View()
@@ -234,14 +250,6 @@ func (c *Cluster) Elsewhere(mem state.Memory, g *state.Grid, place int32, now jj
 	return slices.ContainsFunc(c.Site.Open(mem, g, place, now), func(name string) bool {
 		return name != c.Name && c.Site.all[name].Rank(mem, now) < plan.Troubled
 	})
-}
-
-// NotBusy notes that a submission of an account was accepted, so that earlier Busy answers to the account no longer
-// count.
-func (c *Cluster) NotBusy(account jjm.Owner) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.busy, account)
 }
 
 // JobsOf returns how many jobs the account of an owner has in the batch system, including jobs that are being

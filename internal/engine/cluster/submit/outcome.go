@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"jjm/adapters"
-	"jjm/internal/engine/cluster/control"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
@@ -78,26 +78,12 @@ func (sb *Submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 		return nil
 	})
 	sb.settler.settled(tag)
-	sb.noteAccepted(tag)
+	sb.here.Took(tag)
 	defer sb.parts.Look()
 	if err != nil || !sb.sys.Caps().TwoPhase {
 		return err
 	}
 	return sb.release(ctx, tag)
-}
-
-// noteAccepted notes in memory that the batch system accepted a bulk: the account is not busy, and may have at least
-// the jobs that it has now.
-func (sb *Submitter) noteAccepted(tag jjm.Tag) {
-	v := sb.s.View()
-	var account jjm.Owner
-	have := 0
-	if b := v.Bulk(tag); b != nil {
-		account, have = sb.sys.Account(b.Owner), sb.here.JobsOf(v.Memory, b.Owner)
-	}
-	v.Close()
-	sb.here.NotBusy(account)
-	sb.here.Accepted(account, have)
 }
 
 // release releases the jobs of a held bulk whose batch id is stored. If that fails, release logs the error and returns
@@ -160,7 +146,7 @@ func (sb *Submitter) refused(ctx context.Context, tag jjm.Tag, why string) error
 		ch.Refused = map[jjm.GridID]map[state.Spot]string{}
 		text := "refused by " + sb.name + ": " + why
 		var failed error
-		sb.takeBack(ch, b, text, func(l *jjm.LocalJob, g *state.Grid) plan.RefusedDo {
+		takeBack(ch, b, text, func(l *jjm.LocalJob, g *state.Grid) plan.RefusedDo {
 			do, err := afterRefusal(ch, l, g, sb)
 			failed = errors.Join(failed, err)
 			switch do {
@@ -212,8 +198,7 @@ func triesAgain(*jjm.LocalJob, *state.Grid) plan.RefusedDo { return plan.Refused
 // takeBack ends the attempts of a bulk that the batch system certainly does not have, and marks the bulk as refused.
 // Members that are to be killed are killed. For every other member, decide determines whether it gets another attempt,
 // stays new without being submitted, or fails. text is the reason, for people.
-func (sb *Submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
-	decide func(*jjm.LocalJob, *state.Grid) plan.RefusedDo) {
+func takeBack(ch *state.Change, b *jjm.Bulk, text string, decide func(*jjm.LocalJob, *state.Grid) plan.RefusedDo) {
 	for _, m := range b.Members {
 		if ch.Live.Current(m) == nil {
 			continue
@@ -255,8 +240,8 @@ func (sb *Submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
 func (sb *Submitter) takeBackKilled(ctx context.Context, tag jjm.Tag) error {
 	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		if b := ch.Bulk(tag); b != nil {
-			b.Error = control.ErrKilled.Error()
-			sb.takeBack(ch, b, "not submitted: "+b.Error, triesAgain)
+			b.Error = system.ErrKilled.Error()
+			takeBack(ch, b, "not submitted: "+b.Error, triesAgain)
 		}
 		return nil
 	})
@@ -274,7 +259,7 @@ func (sb *Submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 		b.Tries++
 		b.Error = cause.Error()
 		if sb.movable(ch.Live, b, ch.Now) {
-			sb.takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(), triesAgain)
+			takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(), triesAgain)
 		}
 		return nil
 	})

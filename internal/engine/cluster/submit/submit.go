@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"jjm/adapters"
-	"jjm/internal/engine/cluster/control"
 	"jjm/internal/engine/cluster/outage"
-	"jjm/internal/engine/cluster/share"
 	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
@@ -25,42 +22,46 @@ import (
 	"jjm/sandbox"
 )
 
-// Submitter forms bulks of ready local jobs and submits them to one cluster. Its loop is the submit loop.
+// Submitter submits bulks of ready local jobs to one cluster. Its loop is the submit loop.
 type Submitter struct {
 	sys      *system.System
 	b        *base.Base
 	s        *state.State
 	name     string
 	areas    *areas.Areas
-	here     *share.Cluster
+	here     Here
 	parts    Parts
+	former   former
 	assigner assigner
 	carrier  carrier
 	settler  *settler
 	kick     chan struct{}
 	// submits runs the submission commands, in a lane for each account.
-	submits fair.Lanes
-
-	mu sync.Mutex
-	// aside contains the owners whose last submission failed for a reason of their own, such as an error in their work
-	// area. Until its deadline, an owner gets no new bulk.
-	aside map[jjm.Owner]system.Deadline
+	submits *fair.Lanes
+	aside   *aside
 }
 
 // Parts are parts of the cluster that a Submitter uses.
 type Parts struct {
 	Health  *outage.Health
 	Failing *outage.Failing // it hears how submissions end
-	Halter  *control.Halter
+	Halter  Halter
 	Look    func() // makes the cluster's next listing start soon and returns immediately
 }
 
-// New returns the Submitter of the cluster here.
-func New(here *share.Cluster, s *state.State, as *areas.Areas, ln *lineage.Lineage, parts Parts) *Submitter {
-	sys := here.System
+// Halter submits a bulk and returns the answer of the adapter. It submits nothing and returns system.ErrKilled if a
+// member of the bulk is to be killed on a cluster where a cancel is final. Package control implements it.
+type Halter interface {
+	Submit(cmd context.Context, b *jjm.Bulk, order adapters.Bulk) (adapters.Receipt, error)
+}
+
+// New returns the Submitter of a batch system. here says what it may take.
+func New(sys *system.System, here Here, s *state.State, as *areas.Areas, ln *lineage.Lineage, parts Parts) *Submitter {
+	lanes, set := sys.Lanes(), &aside{b: s.B, until: map[jjm.Owner]system.Deadline{}}
 	sb := &Submitter{sys: sys, b: s.B, s: s, name: sys.Name, areas: as, here: here, parts: parts,
+		former:   former{b: s.B, s: s, sys: sys, here: here, submits: lanes, aside: set},
 		assigner: assigner{s.B, s, as, ln}, carrier: carrier{s.B, sys}, kick: make(chan struct{}, 1),
-		submits: sys.Lanes(), aside: map[jjm.Owner]system.Deadline{}}
+		submits: lanes, aside: set}
 	sb.settler = &settler{sb: sb, sys: sys, b: s.B, s: s, name: sys.Name, health: parts.Health,
 		retryAt: map[jjm.Tag]system.Deadline{}, odd: map[jjm.Tag]oddRefusal{}}
 	return sb
@@ -92,9 +93,9 @@ func (sb *Submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 		return wait, err
 	}
 	for ctx.Err() == nil {
-		b, members, err := sb.choose()
+		b, members, err := sb.former.choose()
 		if err != nil || b == nil {
-			return min(wait, sb.nextDue(), sb.submits.NextSlow()), err
+			return min(wait, sb.former.nextDue(), sb.submits.NextSlow()), err
 		}
 		sb.submits.Do(sb.sys.Account(b.Owner), func() { err = sb.hand(ctx, b, members) }, func() { fair.Kick(sb.kick) })
 		if sb.submits.OneAccount && err != nil {
@@ -104,7 +105,7 @@ func (sb *Submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 			wait = min(wait, asideFor)
 		}
 	}
-	return min(wait, sb.nextDue()), nil
+	return min(wait, sb.former.nextDue()), nil
 }
 
 // hand stores a bulk and submits it. If that fails, it sets the owner of the bulk aside, unless ctx has ended.
@@ -122,28 +123,17 @@ func (sb *Submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJ
 func (sb *Submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	as, err := sb.assigner.assignments(ctx, members)
 	if err != nil {
-		sb.giveBack(b)
-		sb.formed(b)
+		sb.former.giveBack(b)
+		sb.former.formed(b)
 		return err
 	}
-	sb.shorten(b, len(as))
+	sb.former.shorten(b, len(as))
 	if slices.ContainsFunc(as, isTooLong) {
-		sb.giveBack(b)
-		sb.formed(b)
+		sb.former.giveBack(b)
+		sb.former.formed(b)
 		return sb.failTooLong(ctx, members, as)
 	}
 	return sb.launch(ctx, b, as)
-}
-
-// shorten reduces a bulk to its first n members, and makes the other members ready again.
-func (sb *Submitter) shorten(b *jjm.Bulk, n int) {
-	if n == len(b.Members) {
-		return
-	}
-	rest := *b
-	rest.Members = b.Members[n:]
-	sb.s.Mark(func(m *state.Marks) { m.Shorten(b, n) })
-	sb.giveBack(&rest)
 }
 
 // isTooLong reports whether an assignment exceeds sandbox.MaxAssignment.
@@ -171,41 +161,14 @@ func (sb *Submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as
 	})
 }
 
-// formed notes that a bulk was stored or given up, so that its members no longer count as members of a bulk that is
-// being formed.
-func (sb *Submitter) formed(b *jjm.Bulk) {
-	sb.s.Mark(func(m *state.Marks) { m.Formed(b.Tag) })
-}
-
-// asideFor is how long an owner is set aside. It is also how long jjm waits before it repeats a failed step.
-const asideFor = 5 * time.Second
-
 // setAside prevents new bulks of an owner for the time asideFor, because of an error in the owner's submission. It logs
 // the error, except a failpoint's. Other owners are not delayed.
 func (sb *Submitter) setAside(owner jjm.Owner, err error) {
 	if !errors.Is(err, base.ErrCrashed) {
-		sb.complainOf(owner, err)
+		sb.b.Complain(slog.LevelError, "submit/"+sb.name+"/"+owner.User, "submission failed, will try again",
+			"cluster", sb.name, "owner", owner.User, "error", err)
 	}
-	sb.mu.Lock()
-	sb.aside[owner] = system.Deadline{Set: sb.b.Now(), Wait: asideFor}
-	sb.mu.Unlock()
-}
-
-// complainOf logs the error of an owner's submission.
-func (sb *Submitter) complainOf(owner jjm.Owner, err error) {
-	sb.b.Complain(slog.LevelError, "submit/"+sb.name+"/"+owner.User, "submission failed, will try again",
-		"cluster", sb.name, "owner", owner.User, "error", err)
-}
-
-// asideLeft returns how long an owner is still set aside, 0 if the owner is not.
-func (sb *Submitter) asideLeft(owner jjm.Owner) time.Duration {
-	sb.mu.Lock()
-	defer sb.mu.Unlock()
-	left := sb.aside[owner].Left(sb.b.Now())
-	if left == 0 {
-		delete(sb.aside, owner)
-	}
-	return left
+	sb.aside.set(owner)
 }
 
 // launch stores the bulk (intend) and then runs the submission command (act). If a member of the bulk changed
@@ -213,13 +176,13 @@ func (sb *Submitter) asideLeft(owner jjm.Owner) time.Duration {
 // members.
 func (sb *Submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
-		sb.formed(b)
+		sb.former.formed(b)
 		return nil
 	}
 	err := sb.intend(ctx, b, as)
-	sb.formed(b)
+	sb.former.formed(b)
 	if err != nil {
-		sb.giveBack(b)
+		sb.former.giveBack(b)
 		if jjm.KindOf(err) == jjm.Conflict {
 			sb.discard(b)
 			return nil
@@ -305,7 +268,7 @@ func (sb *Submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	cmd, cancel := sb.sys.Command(ctx, sb.sys.Account(b.Owner))
 	defer cancel()
 	receipt, err := sb.parts.Halter.Submit(cmd, b, order)
-	if errors.Is(err, control.ErrKilled) {
+	if errors.Is(err, system.ErrKilled) {
 		return sb.takeBackKilled(ctx, tag)
 	}
 	if crashed := sb.b.Crash("submit.acted"); crashed != nil {
@@ -332,26 +295,6 @@ func (sb *Submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 	b := live.Bulk
 	ar, err := sb.areas.Of(b.Owner)
 	return &b, ar, err
-}
-
-// nextDue returns the time until the next local job that waits for its next attempt may become ready for this cluster,
-// or until an owner is no longer set aside; at most an hour.
-func (sb *Submitter) nextDue() time.Duration {
-	v := sb.s.View()
-	defer v.Close()
-	next := time.Hour
-	now := jjm.At(sb.b.Now())
-	for _, g := range v.Grids() {
-		if !sb.here.Serves(v.Memory, g, now) {
-			continue
-		}
-		if left := sb.asideLeft(g.Job.Owner); left > 0 {
-			next = min(next, left)
-		} else if at := g.NextDue(); at != 0 {
-			next = min(next, max(at.Sub(now), 0))
-		}
-	}
-	return next
 }
 
 // Wake wakes the submit loop and returns immediately.

@@ -57,7 +57,7 @@ func (sb *Submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) erro
 		if b == nil {
 			return nil
 		}
-		sb.takeBack(ch, b, "too many for "+sb.name+", goes in a smaller bulk: "+cause.Error(), triesAgain)
+		takeBack(ch, b, "too many for "+sb.name+", goes in a smaller bulk: "+cause.Error(), triesAgain)
 		b.Error = cause.Error()
 		return nil
 	})

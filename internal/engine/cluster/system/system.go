@@ -4,6 +4,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"jjm/adapters"
@@ -14,6 +15,9 @@ import (
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
 )
+
+// ErrKilled is the error for a bulk that was not submitted because a member is to be killed.
+var ErrKilled = errors.New("a member of the bulk is to be killed")
 
 // System is one batch system of the site. Its exported fields are set once.
 type System struct {
@@ -33,8 +37,8 @@ func New(of base.Cluster, s *state.State, as *areas.Areas) *System {
 }
 
 // Lanes returns a new Lanes, which runs the commands of each account one after another.
-func (sys *System) Lanes() fair.Lanes {
-	return fair.Lanes{OneAccount: sys.b.Deps.Account != nil, Now: sys.b.Now}
+func (sys *System) Lanes() *fair.Lanes {
+	return &fair.Lanes{OneAccount: sys.b.Deps.Account != nil, Now: sys.b.Now}
 }
 
 // Caps returns the adapter's capabilities. Callers must not keep them, because a probe may change them at any time.

@@ -35,7 +35,7 @@ type look struct {
 // the function or ctx ends. If all jobs run as one account, inquiries run in the watch loop itself, so tell runs the
 // function itself.
 func (w *Watcher) tell(ctx context.Context, then func()) {
-	if w.inquiries.OneAccount {
+	if w.absences.inquiries.OneAccount {
 		then()
 		return
 	}
@@ -157,10 +157,10 @@ func (w *Watcher) take(ctx context.Context, l look) error {
 	}
 	w.judgeHealth(ctx, l.err)
 	if l.err != nil {
-		w.notListed(l.account)
+		w.clocks.failed(l.account)
 		return nil
 	}
-	w.listedBy(l.account, l.began)
+	w.clocks.listed(l.account, l.began, w.farApart())
 	if err := w.b.Crash("watch.listed"); err != nil {
 		return err
 	}

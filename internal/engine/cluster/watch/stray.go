@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/system"
+	"jjm/internal/engine/floor/base"
 	"jjm/internal/jjm"
 )
 
@@ -12,7 +14,10 @@ import (
 // made them. A stray is a duplicate that was found too late, or a job that the batch system had lost and found again. A
 // stray that does not end by itself is cancelled. Only the watch loop uses the fields.
 type strays struct {
-	seen map[strayKey]time.Time // when each stray was first listed, or last cancelled
+	sys     *system.System
+	b       *base.Base
+	control Control
+	seen    map[strayKey]time.Time // when each stray was first listed, or last cancelled
 	// account is the account whose listing is being applied. listed are the strays that this listing shows.
 	account jjm.Owner
 	listed  map[strayKey]bool
@@ -41,37 +46,37 @@ func (s *strays) begin(account jjm.Owner) {
 	s.account, s.listed = account, map[strayKey]bool{}
 }
 
-// stray notes a report that belongs to no current attempt as a stray, if its batch job is alive and its tag is from
+// note notes a report that belongs to no current attempt as a stray, if its batch job is alive and its tag is from
 // this store.
-func (w *Watcher) stray(r *jjm.Report) {
-	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+w.b.Store.Nonce()) {
+func (s *strays) note(r *jjm.Report) {
+	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+s.b.Store.Nonce()) {
 		return
 	}
-	if len(w.strays.listed) >= maxStrays {
+	if len(s.listed) >= maxStrays {
 		return
 	}
-	key := strayKey{w.strays.account, r.Tag, r.ID}
-	w.strays.listed[key] = true
-	now := w.b.Now()
-	if since, known := w.strays.seen[key]; !known || now.Before(since) {
-		w.strays.seen[key] = now
+	key := strayKey{s.account, r.Tag, r.ID}
+	s.listed[key] = true
+	now := s.b.Now()
+	if since, known := s.seen[key]; !known || now.Before(since) {
+		s.seen[key] = now
 	}
 }
 
-// cancelStrays cancels the strays of the listing that have been listed for strayAge; if they stay, it cancels them
+// cancel cancels the strays of the listing that have been listed for strayAge; if they stay, it cancels them
 // again after each further strayAge. It forgets the strays of the account that the listing no longer shows.
-func (w *Watcher) cancelStrays() {
-	now := w.b.Now()
-	for key, since := range w.strays.seen {
+func (s *strays) cancel() {
+	now := s.b.Now()
+	for key, since := range s.seen {
 		switch {
-		case key.account != w.strays.account:
-		case !w.strays.listed[key]:
-			delete(w.strays.seen, key)
+		case key.account != s.account:
+		case !s.listed[key]:
+			delete(s.seen, key)
 		case now.Sub(since) >= strayAge:
-			w.strays.seen[key] = now
-			w.b.Log.Error("a batch job of an ended attempt still runs: it is cancelled", "cluster", w.sys.Name, "tag", key.tag,
+			s.seen[key] = now
+			s.b.Log.Error("a batch job of an ended attempt still runs: it is cancelled", "cluster", s.sys.Name, "tag", key.tag,
 				"batch", key.id)
-			w.control.AddDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
+			s.control.AddDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
 		}
 	}
 }

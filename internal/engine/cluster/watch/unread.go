@@ -9,19 +9,7 @@ import (
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
-	"jjm/internal/policy/plan"
 )
-
-// unknowns are the attempts that are missing from listings, and the records of listings that could not be read.
-type unknowns struct {
-	missing map[jjm.AttemptID]plan.Absence
-	// logged contains, by account, the unread records that were logged and that the last listing still showed.
-	logged map[jjm.Owner]map[string]bool
-}
-
-func newUnknowns() unknowns {
-	return unknowns{map[jjm.AttemptID]plan.Absence{}, map[jjm.Owner]map[string]bool{}}
-}
 
 // unreadOf removes the reports whose state is unknown from a listing, and returns them together with the records of the
 // listing that could not be read: both mean that a local job is unknown. It leaves out records without an id whose tag

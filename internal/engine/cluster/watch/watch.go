@@ -33,7 +33,7 @@ type Control interface {
 }
 
 // Watcher lists the jobs of the batch system and compares the listings with memory. Its loop is the watch loop. Only
-// the loop uses the fields, except ends, the channels, and the fields that have locks of their own (inquiries and
+// the loop uses the fields, except ends, the channels, and the fields that have locks of their own (absences and
 // times).
 type Watcher struct {
 	sys  *system.System
@@ -46,20 +46,19 @@ type Watcher struct {
 	cycle    uint32
 	asked    jjm.Time
 	restarts map[jjm.AttemptID]int // by attempt: how often the batch system restarted the job, as listings showed
-	unknowns
-	clocks map[jjm.Owner]watchClock
+	absences absences
+	// logged contains, by account, the unread records that were logged and that the last listing still showed.
+	logged map[jjm.Owner]map[string]bool
+	clocks clocks
 	strays strays
 	asking asking
-	// inquiries runs the commands about missing attempts, in a lane for each account.
-	inquiries fair.Lanes
-	times     times
+	times  times
 }
 
 // hears are the parts that hear what listings show.
 type hears struct {
 	health  *outage.Health
 	failing *outage.Failing
-	control Control
 	holder  holder
 }
 
@@ -73,26 +72,30 @@ type times struct {
 // New returns the Watcher of a batch system. It notes in health and failing how listings end.
 func New(sys *system.System, s *state.State, ends *endings.Endings, health *outage.Health, failing *outage.Failing,
 	control Control) *Watcher {
-	return &Watcher{
+	w := &Watcher{
 		sys: sys, b: s.B, s: s, ends: ends, kick: make(chan struct{}, 1),
-		hears:    hears{health, failing, control, holder{sys: sys, b: s.B, s: s, control: control}},
-		restarts: map[jjm.AttemptID]int{}, unknowns: newUnknowns(), clocks: map[jjm.Owner]watchClock{},
-		strays: strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
-		asking: newAsking(), inquiries: sys.Lanes(), times: times{last: -1},
+		hears:    hears{health, failing, holder{sys: sys, b: s.B, s: s, control: control}},
+		restarts: map[jjm.AttemptID]int{}, logged: map[jjm.Owner]map[string]bool{}, clocks: clocks{},
+		strays: strays{sys: sys, b: s.B, control: control, seen: map[strayKey]time.Time{},
+			lately: map[jjm.Owner]time.Time{}},
+		asking: newAsking(), times: times{last: -1},
 	}
+	w.absences = absences{sys: sys, b: s.B, s: s, ends: ends, control: control,
+		missing: map[jjm.AttemptID]plan.Absence{}, inquiries: sys.Lanes(), tell: w.tell}
+	return w
 }
 
 // Loop lists the cluster in rounds. The interval between two rounds grows with the time that listings take; events can
 // shorten it.
 func (w *Watcher) Loop(ctx context.Context) {
-	defer w.inquiries.Running.Wait()
+	defer w.absences.inquiries.Running.Wait()
 	defer w.asking.all.Wait()
 	for ctx.Err() == nil {
 		if err := w.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
 			w.b.Complain(slog.LevelError, "listing/"+w.sys.Name, "listing could not be applied, will try again",
 				"cluster", w.sys.Name, "error", err)
 		}
-		w.health.WarnUnknown(w.missing)
+		w.health.WarnUnknown(w.absences.missing)
 		if err := w.health.Journal(ctx); err != nil && ctx.Err() == nil {
 			w.b.Complain(slog.LevelError, "outage/"+w.sys.Name,
 				"the journal gets no entry about the outage of a cluster, will try again", "cluster", w.sys.Name, "error", err)
@@ -202,8 +205,9 @@ func (w *Watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	unread := unreadOf(w, &listing, account)
 	w.strays.begin(account)
 	seen := w.compare(listing.Reports)
-	w.cancelStrays()
-	missing := w.absences(asked, account, unread)
+	w.strays.cancel()
+	of := applied{account: account, asked: asked, cycle: w.cycle, watched: w.clocks[account].For}
+	missing := w.absences.missed(of, unread)
 	now := jjm.At(w.b.Now())
 	for id, r := range seen.ended {
 		if w.sys.Proves(&r) {
@@ -227,7 +231,7 @@ func (w *Watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	if err := w.holder.noteHolds(ctx, seen.waiting, w.clocks[account].added); err != nil {
 		return err
 	}
-	w.absent(ctx, account, missing)
+	w.absences.follow(ctx, of, missing)
 	if len(seen.ended) > 0 || len(missing) > 0 {
 		w.ends.Wake()
 	}
@@ -267,7 +271,7 @@ func (w *Watcher) compare(reports []jjm.Report) observations {
 		r := &reports[i]
 		b := v.Bulk(r.Tag)
 		if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != w.sys.Name {
-			w.stray(r)
+			w.strays.note(r)
 			continue
 		}
 		l := v.Current(b.Members[r.Index])
@@ -280,7 +284,7 @@ func (w *Watcher) compare(reports []jjm.Report) observations {
 		}
 		switch {
 		case l == nil || l.Tag != r.Tag:
-			w.stray(r)
+			w.strays.note(r)
 		case !w.tells(v.Memory, l, r):
 		case r.State.Ended() && !own:
 			w.ends.Other(l.AttemptID(), *r) // perhaps a duplicate that was cancelled

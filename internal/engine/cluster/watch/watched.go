@@ -17,21 +17,25 @@ type watchClock struct {
 	added time.Duration // the time that this listing added to Watched.For
 }
 
-// listedBy notes that a listing of an account, started at the time asked, succeeded: the account's clock advances.
-func (w *Watcher) listedBy(account jjm.Owner, asked time.Time) {
-	v := w.clocks[account]
+// clocks are the clocks of the accounts that are listed on a cluster.
+type clocks map[jjm.Owner]watchClock
+
+// listed notes that a listing of an account, started at the time asked, succeeded: the account's clock advances.
+// farApart is the longest time that may pass between two listings of a healthy cluster.
+func (cs clocks) listed(account jjm.Owner, asked time.Time, farApart time.Duration) {
+	v := cs[account]
 	before := v.For
-	v.Watched = v.Listed(asked.Sub(v.asked), w.farApart())
+	v.Watched = v.Listed(asked.Sub(v.asked), farApart)
 	v.asked, v.added = asked, v.For-before
-	w.clocks[account] = v
+	cs[account] = v
 }
 
-// notListed stops the clock of an account whose listing failed. The clocks of other accounts
+// failed stops the clock of an account whose listing failed. The clocks of other accounts
 // are not affected.
-func (w *Watcher) notListed(account jjm.Owner) {
-	v := w.clocks[account]
+func (cs clocks) failed(account jjm.Owner) {
+	v := cs[account]
 	v.Watched = v.Failed()
-	w.clocks[account] = v
+	cs[account] = v
 }
 
 // unwatched forgets, for accounts that are no longer listed, the clock, the last answer, and which unread records were

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"testing"
+
+	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Of several facts that prevent a submission the first one counts. The status and the cause tell the same obstacle; the
+// cause adds since when, the remedy, and why a cluster does not answer.
+func TestObstacle_TheFirstFactCountsAndIsToldTwice(t *testing.T) {
+	order := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "c1", By: "ann", Since: 5, Reason: "disks"}
+	limited := order
+	limited.Until = 9
+	site := func(f siteFacts) obstacle { return f.obstacle() }
+	here := func(f clusterFacts) obstacle { return f.obstacle() }
+	silence := why.Cause{Text: "timed out", Since: 7}
+	for name, test := range map[string]struct {
+		got  obstacle
+		text string
+		want why.Cause
+	}{
+		"no fact about the site": {site(siteFacts{}), "", why.Cause{}},
+		"a pause before a full disk": {site(siteFacts{order: order, halted: true, low: "low", full: "full"}), order.String(),
+			why.Cause{Code: why.Paused, Text: order.String(), Since: 5, Remedy: "jjm resume cluster c1"}},
+		"a pause that ends by itself": {site(siteFacts{order: limited, halted: true}), limited.String(),
+			why.Cause{Code: why.Paused, Text: limited.String(), Since: 5, Until: 9}},
+		"a full disk before a full work area": {site(siteFacts{low: "low", full: "full"}), "low",
+			why.Cause{Code: why.DiskLow, Text: "low", Remedy: "make room on that file system"}},
+		"a full work area": {site(siteFacts{full: "full"}), "full",
+			why.Cause{Code: why.WorkFull, Text: "full", Remedy: "jjm remove grid jobs of bob that are over"}},
+		"no fact about the cluster": {here(clusterFacts{name: "c1"}), "", why.Cause{}},
+		"a pause before a window": {here(clusterFacts{name: "c1", order: order, paused: true, window: "w"}), order.String(),
+			why.Cause{Code: why.Paused, Text: order.String(), Since: 5, Remedy: "jjm resume cluster c1"}},
+		"a window before silence": {here(clusterFacts{name: "c1", window: "w", silent: silence}), "w",
+			why.Cause{Code: why.Maintenance, Text: "w"}},
+		"silence": {here(clusterFacts{name: "c1", silent: silence}), "cluster c1 does not answer",
+			why.Cause{Code: why.Silent, Text: "cluster c1 does not answer: timed out", Since: 7,
+				Remedy: "see jjm clusters; jjm goes on by itself once it answers"}},
+	} {
+		if got := test.got.text(); got != test.text {
+			t.Errorf("%s: the status is %q: want %q", name, got, test.text)
+		}
+		if diff := cmp.Diff(test.want, test.got.cause("bob")); diff != "" {
+			t.Errorf("%s: the cause differs (-want +got):\n%s", name, diff)
+		}
+	}
+}
