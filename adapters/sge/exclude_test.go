@@ -46,7 +46,7 @@ func TestBeds_JobsStayOffAnExcludedHost(t *testing.T) {
 		return b
 	}
 	ended := func(b adapters.Bulk) jjm.Report {
-		patient(t, "ended", func() bool { return one(t, a, b).State == jjm.BatchOK })
+		patient(t, "ended", func() bool { return one(t, a, b).State == jjm.BatchEndedOK })
 		return one(t, a, b)
 	}
 	host := ended(run("wn77.example.org")).Host

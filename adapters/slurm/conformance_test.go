@@ -192,7 +192,7 @@ func TestBeds_JobsStayOffExcludedNodes(t *testing.T) {
 				if r.Host != "" && r.Host != "n3" {
 					t.Errorf("it is on %s", r.Host)
 				}
-				return r.State == jjm.BatchOK
+				return r.State == jjm.BatchEndedOK
 			})
 			two := in("two")
 			b = bulk(t, bed, 1, "exit 0")
