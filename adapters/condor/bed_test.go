@@ -568,7 +568,7 @@ func TestBeds_JobsStayOffAnExcludedMachine(t *testing.T) {
 	run := func(exclude ...string) adapters.Bulk {
 		b := s.bulk(1, "exit 0")
 		b.Exclude = exclude
-		s.submit(b)
+		s.control(adapters.Release, refs(b, s.submit(b))...)
 		return b
 	}
 	ended := func(b adapters.Bulk) jjm.Report { return s.until("over", b, over) }
