@@ -21,14 +21,15 @@ type jobTypesGroup struct {
 type newType struct {
 	Name string `arg:"" help:"The word in job files: small letters, digits, - and _."`
 	Dir  string `help:"The folder to write into (default: this one)." default:"." placeholder:"DIR"`
-	Kind string `help:"toml: one file declares the type; python: a program answers for it (default: toml)." default:"toml" enum:"toml,python" placeholder:"KIND"`
+	Kind string `help:"toml: one file declares the type; files: the same, for a type that reads input files; python: a program answers for it (default: toml)." default:"toml" enum:"toml,files,python" placeholder:"KIND"`
 }
 
 // Help returns the text of --help below the usage.
 func (newType) Help() string {
 	return `It writes the files of a type that works as it is; change them to what you need:
 NAME.toml declares the type, a second file is the program that its local jobs run, and
-NAME-job.toml is a job file for a first try. With --kind python the type is a program,
+NAME-job.toml is a job file for a first try. With --kind files the local jobs read the
+files of a dataset, and three small files come with it. With --kind python the type is a program,
 in any language, that answers questions in JSON: what the type is, and how each grid
 job is done. Existing files are not overwritten.
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -208,6 +209,32 @@ func TestWaiter_TellsNews(t *testing.T) {
 	show("job 2 running: 1 of 3 done\n", nil, 3, 1)
 	show(lostLine+"\n", jjm.Errorf(jjm.Busy, "stopping"), 3, 1)
 	show("job 1 running: 3 of 3 done\njob 2 running: 1 of 3 done\n", nil, 3, 1)
+}
+
+// A warning that came shortly after the last line of progress is printed before the command gives up waiting, once.
+func TestWaiter_TellsLateWarningsBeforeItGivesUp(t *testing.T) {
+	var said bytes.Buffer
+	w := &waiter{c: &cli{err: &said}, warned: map[string]bool{}}
+	st := state("running", wire.Counts{Expected: 3, Total: 3})
+	st.Warnings = []wire.Warning{{Text: "early", Line: "early"}}
+	w.states = []wire.Status{st}
+	w.show(t0)
+	w.states[0].Warnings = append(w.states[0].Warnings, wire.Warning{Text: "late", Line: "late"})
+	w.show(t0.Add(plainEvery / 2))
+	if want := "job 17 running: 0 of 3 done\njob 17 warning: early\n"; said.String() != want {
+		t.Errorf("%q, want %q", said.String(), want)
+	}
+	said.Reset()
+	ctx, cancel := context.WithDeadline(t.Context(), t0)
+	defer cancel()
+	if err := w.end(ctx, ctx.Err()); err == nil || said.String() != "job 17 warning: late\n" {
+		t.Errorf("%q, %v: want the late warning", said.String(), err)
+	}
+	said.Reset()
+	w.quiet, w.warned = true, map[string]bool{}
+	if err := w.end(ctx, ctx.Err()); err == nil || said.String() != "" {
+		t.Errorf("%q, %v: want nothing but the error with --quiet", said.String(), err)
+	}
 }
 
 func TestLastLine_SaysHowItEnded(t *testing.T) {

@@ -169,12 +169,17 @@ func (w *waiter) show(now time.Time) {
 	if len(fresh) == 0 && len(warnings) == 0 || now.Sub(w.saidAt) < plainEvery {
 		return
 	}
+	w.said, w.saidAt = lines, now
+	_, _ = io.WriteString(w.c.err, strings.Join(append(fresh, w.nowPrinted(warnings)...), "\n")+"\n")
+}
+
+// nowPrinted returns the lines of warnings, sorted by their keys, and notes that they were printed.
+func (w *waiter) nowPrinted(warnings map[string]string) (lines []string) {
 	for _, key := range slices.Sorted(maps.Keys(warnings)) {
 		w.warned[key] = true
-		fresh = append(fresh, warnings[key])
+		lines = append(lines, warnings[key])
 	}
-	w.said, w.saidAt = lines, now
-	_, _ = io.WriteString(w.c.err, strings.Join(fresh, "\n")+"\n")
+	return lines
 }
 
 // lostLine is the line that is shown while no daemon answers.
@@ -247,6 +252,11 @@ func (w *waiter) bars(now time.Time, width, height int) []string {
 // nil if the daemon ended the wait.
 func (w *waiter) end(ctx context.Context, err error) error {
 	_, _ = io.WriteString(w.c.err, w.screen.clear())
+	if err != nil && !w.quiet { // otherwise the last lines have the warnings
+		for _, line := range w.nowPrinted(w.unprinted()) {
+			w.c.say("%s", line)
+		}
+	}
 	ids := strings.Join(w.refs, " ")
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -1,7 +1,9 @@
 package declared
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +90,31 @@ func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	if _, err := Begin(dir, "../x", KindTOML); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("a bad name: %v", err)
 	}
+}
+
+// The files for a type that reads files name these files by their absolute paths, in which a folder's name may need
+// quoting, and the local jobs get them.
+func TestBegin_MakesATypeThatReadsFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), `a "b" c`)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := Begin(dir, "summed", KindFiles)
+	if err != nil || len(begun.All) != 6 {
+		t.Fatal(begun, err)
+	}
+	loaded, err := Folder{Dir: dir}.Load()
+	if off := loaded.Types.AllOff(loaded.Off...); err != nil || len(off) > 0 || loaded.Types["summed"] == nil {
+		t.Fatalf("%v, %v, %v", loaded, off, err)
+	}
+	text, err := os.ReadFile(begun.Job)
+	if want := fmt.Sprintf("%q", filepath.Join(dir, "summed-1.txt")); err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("%v: the job file does not name %s:\n%s", err, want, text)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "summed-1.txt")); err != nil || info.Mode()&0o111 != 0 {
+		t.Errorf("%v, %v: want a file that cannot be executed", info, err)
+	}
+	handlertest.Run(t, loaded.Types["summed"], handlers.Site{})
 }
 
 // The command and its environment receive the settings and the numbers of the part. A placeholder inside the value of a

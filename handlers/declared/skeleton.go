@@ -6,13 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"jjm/internal/jjm"
 )
 
 // skeleton holds the files of a new type, in one folder for each kind. The files are valid after NAME is replaced in
-// their names and texts.
+// their names and texts, and FOLDER in their texts.
 //
 //go:embed skeleton
 var skeleton embed.FS
@@ -20,6 +21,7 @@ var skeleton embed.FS
 // The kinds of types that Begin can write.
 const (
 	KindTOML   = "toml"   // a declaration, and the script of its local jobs
+	KindFiles  = "files"  // the same for local jobs that read files, and such files
 	KindPython = "python" // a program that describes the type, plans jobs, and runs as their local jobs
 )
 
@@ -27,10 +29,10 @@ const (
 type Begun struct {
 	Type string   // path of the file that declares the type
 	Job  string   // path of the job file
-	All  []string // paths of Type, Job and the programs
+	All  []string // paths of Type, Job, the programs and the files to read
 }
 
-// Begin writes the files of a new type and a job file into a folder. kind is KindTOML or KindPython. The error is of
+// Begin writes the files of a new type and a job file into a folder. kind is one of the kinds above. The error is of
 // kind Invalid if the name is not a valid type name, and of kind Conflict if one of the files already exists. After an
 // error Begin leaves no files.
 func Begin(dir, name, kind string) (_ Begun, err error) {
@@ -41,10 +43,16 @@ func Begin(dir, name, kind string) (_ Begun, err error) {
 	if err != nil {
 		return Begun{}, err
 	}
+	folder, err := filepath.Abs(dir)
+	if err != nil {
+		return Begun{}, err
+	}
+	quoted := strconv.Quote(folder)
+	texts := strings.NewReplacer("NAME", name, "FOLDER", quoted[1:len(quoted)-1])
 	begun := Begun{Type: filepath.Join(dir, name+suffix), Job: filepath.Join(dir, name+jobSuffix)}
 	for _, e := range entries {
 		path := filepath.Join(dir, strings.ReplaceAll(e.Name(), "NAME", name))
-		if err := write(path, "skeleton/"+kind+"/"+e.Name(), name); err != nil {
+		if err := write(path, "skeleton/"+kind+"/"+e.Name(), texts); err != nil {
 			for _, path := range begun.All {
 				_ = os.Remove(path)
 			}
@@ -55,14 +63,17 @@ func Begin(dir, name, kind string) (_ Begun, err error) {
 	return begun, nil
 }
 
-// write writes a new file from a file of the skeleton. After an error it leaves no file.
-func write(path, from, name string) error {
+// dataSuffix ends the names of files of the skeleton that local jobs read.
+const dataSuffix = ".txt"
+
+// write writes a new file from a file of the skeleton, with the given texts in it. After an error it leaves no file.
+func write(path, from string, texts *strings.Replacer) error {
 	text, err := skeleton.ReadFile(from)
 	if err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o644)
-	if !strings.HasSuffix(path, suffix) {
+	if !strings.HasSuffix(path, suffix) && !strings.HasSuffix(path, dataSuffix) {
 		mode = 0o755
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -72,7 +83,7 @@ func write(path, from, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(strings.ReplaceAll(string(text), "NAME", name))
+	_, err = f.WriteString(texts.Replace(string(text)))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}

@@ -38,8 +38,8 @@ const (
 	span = 20_000
 	// batch is the number of notices that are delivered to one target before the other targets have their turn.
 	batch = 50
-	// workers is the maximum number of mail addresses to which notices are delivered at the same time.
-	workers = 4
+	// mostMails is the maximum number of mail addresses to which notices are delivered at the same time.
+	mostMails = 4
 	// deadline is the longest time that a program may run.
 	deadline = time.Minute
 )
@@ -118,7 +118,7 @@ func (k kind) lane(n store.Notice) int {
 // Run delivers notices until ctx ends.
 func (s *Sender) Run(ctx context.Context) {
 	done := make(chan struct{})
-	kinds := []kind{{prefix: mailPrefix, most: workers}, {prefix: commandTarget, most: workers},
+	kinds := []kind{{prefix: mailPrefix, most: mostMails}, {prefix: commandTarget, most: 1}, // the program is one target
 		{prefix: callPrefix, most: max(s.Config.CallbacksPerUser, 1), apart: true}}
 	for _, kind := range kinds {
 		go func() {
