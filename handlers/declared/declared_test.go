@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
