@@ -171,7 +171,8 @@ func (w *waiter) show(now time.Time) {
 	if len(fresh) == 0 {
 		return
 	}
-	return lines
+	w.said, w.saidAt = lines, now
+	_, _ = io.WriteString(w.c.err, strings.Join(fresh, "\n")+"\n")
 }
 
 // lostLine is the line that is shown while no daemon answers.
@@ -251,11 +252,6 @@ func (w *waiter) bars(now time.Time, width, height int) []string {
 // nil if the daemon ended the wait.
 func (w *waiter) end(ctx context.Context, err error) error {
 	_, _ = io.WriteString(w.c.err, w.screen.clear())
-	if err != nil && !w.quiet { // otherwise the last lines have the warnings
-		for _, line := range w.nowPrinted(w.unprinted()) {
-			w.c.say("%s", line)
-		}
-	}
 	ids := strings.Join(w.refs, " ")
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

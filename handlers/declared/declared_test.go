@@ -1,7 +1,6 @@
 package declared
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"

@@ -78,9 +78,6 @@ func firstFiles(entries iter.Seq2[sandbox.TarEntry, error]) (files []wire.Output
 		if err != nil {
 			return nil, err
 		}
-		if len(files) > mostOutputs { // sendList knows by one file too many that there are more
-			break
-		}
 		if e.Absent != "" {
 			continue
 		}

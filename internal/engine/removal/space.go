@@ -59,8 +59,8 @@ func (s *scale) folder(job *jjm.GridJob, dir string) (bytes int64, whole bool) {
 	return use.Bytes, err == nil && !use.Partial
 }
 
-// packageOf returns the folder with the packed inputs of a grid job, below the area, "" if it is not known or if no time
-// is left.
+// packageOf returns the folder with the packed inputs of a grid job, below the area, "" if it is not known or if no
+// time is left.
 func (s *scale) packageOf(job *jjm.GridJob) string {
 	if s.left <= 0 {
 		return ""

@@ -38,8 +38,8 @@ const (
 	span = 20_000
 	// batch is the number of notices that are delivered to one target before the other targets have their turn.
 	batch = 50
-	// mostMails is the maximum number of mail addresses to which notices are delivered at the same time.
-	mostMails = 4
+	// workers is the maximum number of mail addresses to which notices are delivered at the same time.
+	workers = 4
 	// deadline is the longest time that a program may run.
 	deadline = time.Minute
 )

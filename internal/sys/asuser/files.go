@@ -239,8 +239,8 @@ func (f *Files) Grant(name string, folder bool, access acl.Perm, uids ...int) er
 	return err
 }
 
-// Usage counts the files and bytes below a folder of the area and stops at the limits in most. It takes at most half of Limits.Act, so
-// that the helper answers in time.
+// Usage counts the files and bytes below a folder of the area and stops at the limits in most. It takes at most half of
+// Limits.Act, so that the helper answers in time.
 func (f *Files) Usage(dir string, most diskuse.Most) (diskuse.Use, error) {
 	if half := f.user.pool.limits.Act / 2; most.Time == 0 || most.Time > half {
 		most.Time = half

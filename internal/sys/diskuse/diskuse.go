@@ -33,8 +33,8 @@ const namesAtOnce = 1024
 // blockBytes is the unit of st_blocks (stat(2)).
 const blockBytes = 512
 
-// Count counts the files below the folder dir of root; "." is root itself. It does not follow links. It skips files that
-// it cannot read or that are removed meanwhile.
+// Count counts the files below the folder dir of root; "." is root itself. It does not follow links. It skips files
+// that it cannot read or that are removed meanwhile.
 func Count(root *os.Root, dir string, most Most) (Use, error) {
 	c := &counter{root: root, most: most}
 	if most.Time > 0 {
