@@ -82,11 +82,11 @@ func (jt *Types) comparison(job *jjm.GridJob) (*comparison, []jjm.Input, error) 
 		return nil, nil, err
 	}
 	packed, err := ar.ReadJob(job.ID)
-	if err == nil && len(packed.Files) != len(inputs) {
-		err = fmt.Errorf("job type %s now has other inputs than at the submission", job.Spec.Type)
-	}
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(packed.Files) != len(inputs) {
+		return nil, nil, fmt.Errorf("job type %s now has other inputs than at the submission", job.Spec.Type)
 	}
 	return &comparison{jt: jt, job: job, area: ar, packed: packed, open: jt.Packable(job.Owner, job.BaseDir),
 		left: budget{bytes: mostCompared, names: mostNames}}, inputs, nil

@@ -51,8 +51,10 @@ func TestDifferTrees_ComparesWhatJobsSee(t *testing.T) {
 		want   bool
 		some   bool
 	}{
-		"equal":     {func(string) error { return nil }, mostNames, false, false},
-		"a byte":    {func(dir string) error { return os.WriteFile(dir+"/a/one", []byte("2"), 0o600) }, mostNames, true, false},
+		"equal": {func(string) error { return nil }, mostNames, false, false},
+		"a byte": {func(dir string) error {
+			return os.WriteFile(dir+"/a/one", []byte("2"), 0o600)
+		}, mostNames, true, false},
 		"more":      {func(dir string) error { return os.WriteFile(dir+"/z", nil, 0o600) }, mostNames, true, false},
 		"less":      {func(dir string) error { return os.Remove(dir + "/last") }, mostNames, true, false},
 		"a mode":    {func(dir string) error { return os.Chmod(dir+"/a/one", 0o700) }, mostNames, true, false},
@@ -77,7 +79,8 @@ func TestDifferTrees_ComparesWhatJobsSee(t *testing.T) {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	err := errors.Join(os.Mkdir(filepath.Join(dir, "a"), 0o700), os.WriteFile(filepath.Join(dir, "a/one"), []byte("1"), 0o600),
+	err := errors.Join(os.Mkdir(filepath.Join(dir, "a"), 0o700),
+		os.WriteFile(filepath.Join(dir, "a/one"), []byte("1"), 0o600),
 		os.Symlink("a/one", filepath.Join(dir, "last")))
 	if err != nil {
 		t.Fatal(err)
