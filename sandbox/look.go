@@ -34,13 +34,21 @@ func (a *Area) Bulks() ([]jjm.Tag, error) {
 	return tags, nil
 }
 
+// PackedPath returns the absolute path of a file or folder of a package, for processes of the owner.
+func (a *Area) PackedPath(pkg, name string) string {
+	return a.root + "/" + PackageDir(pkg) + "/" + name
+}
+
+// PackageDir returns the folder of a package below the area.
+func PackageDir(pkg string) string { return "packages/" + pkg }
+
 // OpenPacked opens a file of a package by its name in the job's directory. The error is of kind Invalid if a name is
 // not a valid path.
 func (a *Area) OpenPacked(pkg, name string) (io.ReadCloser, error) {
 	if !fs.ValidPath(pkg) || !fs.ValidPath(name) {
 		return nil, jjm.Errorf(jjm.Invalid, "sandbox: file %.100q of package %.80q: bad name", name, pkg)
 	}
-	f, _, err := a.openRegular("packages/" + pkg + "/" + name)
+	f, _, err := a.openRegular(PackageDir(pkg) + "/" + name)
 	if err != nil {
 		return nil, a.wrap(err, "open %s of package %.12s", name, pkg)
 	}

@@ -54,7 +54,7 @@ func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path stri
 	slices.Sort(index)
 	sum := sha256.Sum256([]byte(strings.Join(index, "")))
 	pkg = hex.EncodeToString(sum[:])
-	return pkg, files, a.wrap(a.keep(tmp, "packages/"+pkg), "keep package %s", pkg)
+	return pkg, files, a.wrap(a.keep(tmp, PackageDir(pkg)), "keep package %s", pkg)
 }
 
 // keep renames a finished folder to its name. If a folder with that name exists, it has the same content, because the

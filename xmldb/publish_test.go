@@ -418,6 +418,12 @@ func TestListAndRemove(t *testing.T) {
 	if diff := cmp.Diff([]jjm.GridID{3, 20, 100}, got); diff != "" || err != nil {
 		t.Errorf("List: %v (-want +got):\n%s", err, diff)
 	}
+	if n, err := db.Bytes(20); n < 100 || err != nil {
+		t.Errorf("record of 5 local jobs: %d bytes, %v", n, err)
+	}
+	if n, err := db.Bytes(21); n != 0 || err != nil {
+		t.Errorf("no record: %d bytes, %v", n, err)
+	}
 	for range 2 { // the second call finds no record, which is no error
 		if err := db.Remove(20); err != nil {
 			t.Fatal(err)

@@ -85,6 +85,23 @@ func (db *DB) entries(grid jjm.GridID) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
+// Bytes returns the size of the files of a grid job's record, 0 if there is no record.
+func (db *DB) Bytes(grid jjm.GridID) (bytes int64, err error) {
+	names, err := db.entries(grid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, jjm.Errorf(diskKind(err), "measure record of grid job %d: %w", grid, err)
+	}
+	for _, name := range names {
+		if info, err := db.fs.Lstat(filepath.Join(grid.String(), name)); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+	}
+	return bytes, nil
+}
+
 // queryFile adds the results from one file, unless the path cannot select anything in that file. A missing shard is not
 // an error: the record was removed meanwhile.
 func (db *DB) queryFile(q *query.Query, path string) error {

@@ -559,3 +559,26 @@ func pokes(s *site) {
 		s.Error(err)
 	}
 }
+
+// The bed has one machine. A job that excludes another machine runs. A job that excludes this machine waits while a
+// later job runs to its end.
+func TestBeds_JobsStayOffAnExcludedMachine(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, testbed.Start(t, "condor"), func(*condor.Config) {})
+	run := func(exclude ...string) adapters.Bulk {
+		b := s.bulk(1, "exit 0")
+		b.Exclude = exclude
+		s.control(adapters.Release, refs(b, s.submit(b))...)
+		return b
+	}
+	ended := func(b adapters.Bulk) jjm.Report { return s.until("over", b, over) }
+	machine := ended(run("wn77.example.org")).Host
+	off := run(machine)
+	ended(run())
+	s.until("queued", off, func(r jjm.Report) bool {
+		if machine == "" || r.Started != 0 {
+			t.Fatalf("machine %q is excluded: %+v", machine, r)
+		}
+		return r.State == jjm.BatchQueued
+	})
+}

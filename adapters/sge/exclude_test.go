@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jjm/adapters"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/testbed"
 )
 
 func TestExclude_IsAHardRequestBesideTheWantedHost(t *testing.T) {
@@ -22,5 +26,34 @@ func TestExclude_IsAHardRequestBesideTheWantedHost(t *testing.T) {
 	}
 	if got := excludeOptions(strings.Fields("-l h=a"), nil); got != nil {
 		t.Errorf("no excluded host: %q", got)
+	}
+}
+
+// The bed has one host. A job that excludes another host runs. A job that excludes this host waits while a later job
+// runs to its end.
+func TestBeds_JobsStayOffAnExcludedHost(t *testing.T) {
+	t.Parallel()
+	bed := testbed.Start(t, "sge")
+	a, dir := onBed(t, bed, bed.Bin), bed.Dir(t)
+	run := func(exclude ...string) adapters.Bulk {
+		b := bulkOf(t, bed, dir, 1, "exit 0")
+		b.Exclude = exclude
+		r, err := a.Submit(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, a, b, r)
+		return b
+	}
+	ended := func(b adapters.Bulk) jjm.Report {
+		patient(t, "ended", func() bool { return one(t, a, b).State == jjm.BatchEndedOK })
+		return one(t, a, b)
+	}
+	host := ended(run("wn77.example.org")).Host
+	off := run(host)
+	defer sweep(t, a, bed, off.Tag)
+	ended(run())
+	if r := one(t, a, off); r.State != jjm.BatchQueued || host == "" {
+		t.Errorf("host %q is excluded: %+v", host, r)
 	}
 }

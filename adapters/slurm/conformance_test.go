@@ -4,12 +4,14 @@ import (
 	"context"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"jjm/adapters"
 	"jjm/adapters/slurm"
+	"jjm/internal/jjm"
 	"jjm/internal/sys/run"
 	"jjm/internal/testkit/adaptertest"
 	"jjm/internal/testkit/await"
@@ -162,5 +164,45 @@ func TestBeds_SlurmsAccountingTellsItsLimits(t *testing.T) {
 	b := bulk(t, bed, 11, "exit 0")
 	if _, err := a.Submit(t.Context(), b); err == nil {
 		t.Error("11 jobs in the QOS are accepted")
+	}
+}
+
+// A job runs on the node that is left. While all nodes of its partition are excluded, a job is not refused for good.
+func TestBeds_JobsStayOffExcludedNodes(t *testing.T) {
+	t.Parallel()
+	bed := testbed.Start(t, "slurm")
+	ways := map[string]func(*slurm.Config){"sbatch": func(*slurm.Config) {}, "slurmrestd": func(c *slurm.Config) {
+		c.Rest = bed.Vars["REST_UNIX"]
+	}}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			in := func(queue string) *slurm.Adapter {
+				return probed(t, open(t, bed, func(c *slurm.Config) { way(c); c.Queue = queue }))
+			}
+			a := in("all")
+			if unknown, err := a.UnknownHosts(t.Context(), []string{"n1", "n77"}); err != nil ||
+				!slices.Equal(unknown, []string{"n77"}) {
+				t.Errorf("unknown are %q, %v", unknown, err)
+			}
+			b := bulk(t, bed, 1, "exit 0")
+			b.Exclude = []string{"n1", "n2"}
+			submit(t, a, b)
+			await.True(t, "the job ends on n3", func() bool {
+				r := listed(t, a, b)[0]
+				if r.Host != "" && r.Host != "n3" {
+					t.Errorf("it is on %s", r.Host)
+				}
+				return r.State == jjm.BatchEndedOK
+			})
+			two := in("two")
+			b = bulk(t, bed, 1, "exit 0")
+			b.Exclude = []string{"n2"}
+			if r, err := two.Submit(t.Context(), b); err != nil {
+				wantKind(t, "the only node is excluded", err, jjm.Busy)
+			} else if _, err := two.Control(t.Context(), b.Owner, adapters.Cancel,
+				[]adapters.Ref{{Tag: b.Tag, ID: r.ID}}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

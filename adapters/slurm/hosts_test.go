@@ -47,12 +47,15 @@ func TestUnknownHosts_AreThoseThatSinfoDoesNotShow(t *testing.T) {
 	}
 }
 
-func TestSubmit_AnExcludedHostThatLeftSlurmFailsNoJob(t *testing.T) {
-	err := jjm.Errorf(jjm.Ambiguous, "sbatch: exit 1: error: %s", unknownNode)
-	if got := excludedGone(err, []string{"wn13"}); jjm.KindOf(got) != jjm.Busy {
-		t.Errorf("%v", got)
-	}
-	if got := excludedGone(err, nil); got != err {
-		t.Errorf("without excluded hosts: %v", got)
+// An excluded host that has left Slurm, or an exclusion of all nodes, fails no job.
+func TestSubmit_ExcludedHostsFailNoJob(t *testing.T) {
+	for _, text := range []string{unknownNode, noneFits} {
+		err := jjm.Errorf(jjm.Invalid, "sbatch: exit 1: error: %s", text)
+		if got := withoutHosts(err, []string{"wn13"}); jjm.KindOf(got) != jjm.Busy {
+			t.Errorf("%v", got)
+		}
+		if got := withoutHosts(err, nil); got != err {
+			t.Errorf("without excluded hosts: %v", got)
+		}
 	}
 }

@@ -22,7 +22,8 @@ func (*remove) Help() string {
 		"uses, the record, and the rows. They cannot be restored. The id is never assigned again: lookup still " +
 		"shows how the grid job ended, and history and log show what was done and who removed it. A grid job must " +
 		"be over: kill it first. It stays, with the reason, while another grid job depends on it, or while its end " +
-		"is not reported to its gatekeeper. It prints a line for each grid job: ID accepted (the request is stored " +
+		"is not reported to its gatekeeper. It says how much disk space that frees, as it is counted within 2 s: after \"at " +
+		"least\" not everything was counted. It prints a line for each grid job: ID accepted (the request is stored " +
 		"and then carried out), or ID error KIND TEXT. Above 100 grid jobs it asks, or wants --yes. For the owner " +
 		"and administrators.\n\n" +
 		"Filters select whole grid jobs that are over, among the ids or, without any, among all yours (an " +
@@ -36,7 +37,7 @@ func (r *remove) Run(c *cli) error {
 	if err != nil {
 		return err
 	}
-	removed := 0
+	removed, frees := 0, wire.Space{}
 	all := results[wire.Removed]{c: c, command: "remove",
 		ask: func(refs []string) ([]wire.Removed, error) {
 			a, err := ask(c, r.place, wire.VerbRemove(),
@@ -47,12 +48,13 @@ func (r *remove) Run(c *cli) error {
 		show: func(one wire.Removed) error {
 			if one.Error == nil {
 				removed++
+				frees = sum(frees, one.Frees)
 			}
 			return r.show(c, one)
 		}}
 	err = all.of(inChunks(refs))
 	if r.Dry && len(refs) > 1 {
-		c.say("in all %s would be removed", jjm.Count(removed, "grid job"))
+		c.say("in all %s would be removed%s", jjm.Count(removed, "grid job"), freed(&frees))
 	}
 	return err
 }
@@ -65,9 +67,40 @@ func (r *remove) show(c *cli, one wire.Removed) (err error) {
 	case one.Error != nil:
 		_, err = fmt.Fprintf(c.out, "%s error %s %s\n", one.ID, one.Error.Kind, plain.Printable(one.Error.Text))
 	case r.Dry:
-		_, err = fmt.Fprintf(c.out, "%s would be removed\n", one.ID)
+		_, err = fmt.Fprintf(c.out, "%s would be removed%s\n", one.ID, freed(one.Frees))
 	default:
-		_, err = fmt.Fprintf(c.out, "%s accepted\n", one.ID)
+		_, err = fmt.Fprintf(c.out, "%s accepted%s\n", one.ID, freed(one.Frees))
 	}
 	return err
+}
+
+// freed returns the disk space that a removal frees, in brackets, "" if it is not known.
+func freed(s *wire.Space) string {
+	if s == nil {
+		return ""
+	}
+	return " (frees " + spaceText(s) + ")"
+}
+
+// spaceText returns disk space for people: "1.3 MB: work area 1.1 MB, tar 0.2 MB, record 812 bytes".
+func spaceText(s *wire.Space) string {
+	text := fmt.Sprintf("%s: work area %s, tar %s, record %s", plain.Bytes(s.Sum()), plain.Bytes(s.WorkBytes),
+		plain.Bytes(s.TarBytes), plain.Bytes(s.RecordBytes))
+	if s.Partial {
+		text = "at least " + text
+	}
+	if s.InputBytes > 0 {
+		text += fmt.Sprintf("; inputs %s too if unused elsewhere", plain.Bytes(s.InputBytes))
+	}
+	return text
+}
+
+// sum returns the sum of the disk space of several removals. The packed inputs are left out, because several grid jobs
+// may share them.
+func sum(all wire.Space, one *wire.Space) wire.Space {
+	if one == nil {
+		return all
+	}
+	return wire.Space{WorkBytes: all.WorkBytes + one.WorkBytes, TarBytes: all.TarBytes + one.TarBytes,
+		RecordBytes: all.RecordBytes + one.RecordBytes, Partial: all.Partial || one.Partial}
 }

@@ -29,8 +29,8 @@ func (*resubmit) Help() string {
 		"generation. It prints a line for each grid job: ID resubmitted N (and generation G, if one begins), ID " +
 		"no-change (there is nothing to run again, which is a success), or ID error KIND TEXT; and below it, which " +
 		"local jobs stay as they are and why. They run the files that were packed at the submission. " +
-		"If a file of the inputs changed since, the answer names it. Not compared are folders, URLs and files that the " +
-		"owner cannot read. To run changed files, copy the grid job (jjm copy 17), submit anew, or submit only what is " +
+		"If an input changed since, the answer names it. Inputs that it did not compare are named with the reason: URLs, " +
+		"files that the owner cannot read now, and what exceeds 64 MiB, or 10000 files in folders. To run changed files, copy the grid job (jjm copy 17), submit anew, or submit only what is " +
 		"missing (jjm verify 17 --recovery FILE). To run a completed local job again, retract it first (jjm retract). " +
 		"For the owner and administrators.\n\n" +
 		"With --memory, --walltime, --queue and --to-cluster these local jobs, and no others of the grid job, " +
@@ -89,7 +89,7 @@ func resubmitLines(r wire.Resubmitted, dry bool) string {
 		did = fmt.Sprintf("would resubmit %d", r.Jobs)
 	}
 	return gridLines(r.ID, r.Error, r.NoChange, did+beginning(r.Generation)+asking(r.Resources),
-		noteLines(r.Notes), changedLines(r), leftLines(r.Left, r.LeftOut))
+		noteLines(r.Notes), changedLines(r), uncomparedLines(r.NotCompared), leftLines(r.Left, r.LeftOut))
 }
 
 // changedLines returns the lines about inputs that changed since they were packed, "" if none is known to have changed.
@@ -103,6 +103,20 @@ func changedLines(r wire.Resubmitted) string {
 	}
 	return text + fmt.Sprintf("  resubmitted jobs run the files packed at the submission; to run the changed ones: jjm copy "+
 		"%s, or submit anew\n", r.ID)
+}
+
+// mostUncompared is the greatest number of inputs that are named as not compared.
+const mostUncompared = 20
+
+// uncomparedLines returns the lines about inputs that were not compared with the packed ones.
+func uncomparedLines(not []wire.Uncompared) (text string) {
+	for _, u := range not[:min(len(not), mostUncompared)] {
+		text += "  " + plain.Printable(u.Path) + " not compared: " + plain.Printable(u.Why) + "\n"
+	}
+	if more := len(not) - mostUncompared; more > 0 {
+		text += "  " + jjm.Count(more, "further input") + " not compared\n"
+	}
+	return text
 }
 
 // beginning returns ", generation N" for the generation that begins, or "" if generation is 0 because none begins.

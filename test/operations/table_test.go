@@ -58,7 +58,7 @@ var differences = map[string]string{
 	"kill failed_frozen":         "R13: a kill of what is over changes nothing",
 	"resubmit completed":         "R15: its result is retracted first",
 	"resplit completed":          "R15: its result is retracted first",
-	"force completed completing": "R8: a forced state owns no coverage, and the merge that waits for its outputs does",
+	"force completed completing": "R8: a forced state owns no coverage, and what it completes by itself owns its part",
 }
 
 // The table of expected outcomes equals Ganga's, except for the cells in differences.

@@ -60,3 +60,12 @@ func TestPercent_OnlyAllIsAHundred(t *testing.T) {
 		}
 	}
 }
+
+func TestBytes_NamesTheUnit(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 99_999: "99999 bytes", 100_000: "0.1 MB",
+		1_260_000: "1.3 MB", 7_000_000_000: "7000.0 MB"} {
+		if got := plain.Bytes(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}

@@ -9,7 +9,18 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"jjm/internal/jjm"
 )
+
+// Bytes returns a size for people: "812 bytes", and from 0.1 MB on "1.3 MB", in units of 1000.
+func Bytes(n int64) string {
+	const mega = 1_000_000
+	if n < mega/10 {
+		return jjm.Count(int(n), "byte")
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/mega)
+}
 
 // Printable returns text from outside on one line and in a form that cannot control a terminal. Characters that do not
 // print, such as control characters and direction marks, are escaped in the way of Go strings.

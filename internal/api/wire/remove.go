@@ -29,9 +29,28 @@ type RemoveAnswer struct {
 // Removed is the result for one grid job. If Error is not set, the removal is ordered: people no longer see the grid
 // job, and its data is deleted as soon as possible.
 type Removed struct {
-	ID    jjm.GridID `json:"id"`
-	Error *Error     `json:"error,omitempty"`
+	ID jjm.GridID `json:"id"`
+	// Frees is the disk space that the removal frees, nil if Error is set.
+	Frees *Space `json:"frees,omitempty"`
+	Error *Error `json:"error,omitempty"`
 }
+
+// Space is the disk space, in bytes, of what is stored of a grid job.
+type Space struct {
+	// WorkBytes is the size of the folder in the work area, without the tar of the latest generation; TarBytes is the size
+	// of this tar, and RecordBytes the size of the record.
+	WorkBytes   int64 `json:"work_bytes"`
+	TarBytes    int64 `json:"tar_bytes"`
+	RecordBytes int64 `json:"record_bytes"`
+	// InputBytes is the size of the packed inputs. They are removed only if no other grid job of the account uses them.
+	InputBytes int64 `json:"input_bytes,omitempty"`
+	// Partial is set if the count was ended early, because it took long, or because files could not be counted. The
+	// numbers are then lower bounds.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// Sum returns the bytes that are freed whatever other grid jobs use.
+func (s *Space) Sum() int64 { return s.WorkBytes + s.TarBytes + s.RecordBytes }
 
 // Removal contains who removed a grid job, when the removal was requested, and when all data was deleted.
 type Removal struct {

@@ -57,9 +57,10 @@ type Resubmitted struct {
 	// the resources, and the reasons.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 	Notes     []string       `json:"notes,omitempty"`
-	// Changed are inputs whose files differ from the packed files, with which the local jobs run again. Folders, URLs and
-	// files that the owner cannot read are never among them.
-	Changed []string `json:"changed,omitempty"`
+	// Changed are inputs whose files or folders differ from the packed ones, with which the local jobs run again.
+	// NotCompared are inputs of which this is not known: URLs, inputs that the owner cannot read, and large inputs.
+	Changed     []string     `json:"changed,omitempty"`
+	NotCompared []Uncompared `json:"not_compared,omitempty"`
 	// Left are local jobs that the request names and that do not run again. LeftOut is the number of further such local
 	// jobs.
 	Left    []Left `json:"left,omitempty"`
@@ -67,6 +68,12 @@ type Resubmitted struct {
 	// NoChange is set if no local job had to run again. This is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
+}
+
+// Uncompared is an input that was not compared with the packed one, with the reason.
+type Uncompared struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
 }
 
 // Left is a local job that a command did not change, with the reason.

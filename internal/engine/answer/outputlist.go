@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"strings"
 
 	"jjm/internal/api/serve"
@@ -65,20 +66,27 @@ func (an outputFiles) filesOfLocal(ctx context.Context, job *jjm.GridJob, n int3
 
 // filesSoFar returns the files that local jobs of a grid job without a complete tar left so far.
 func (an outputFiles) filesSoFar(ctx context.Context, job *jjm.GridJob) (files []wire.OutputFile, err error) {
-	names, copied := sandbox.TarNames{}, *job
-	for e, err := range an.rooms.Jobs.TarEntries(ctx, &copied, &plan.GridFacts{}, func() {}) {
+	copied := *job
+	return firstFiles(an.rooms.Jobs.TarEntries(ctx, &copied, &plan.GridFacts{}, func() {}))
+}
+
+// firstFiles returns the first files of local jobs among the entries of a tar. It reads no further entry one file above
+// mostOutputs, by which sendList knows that there are more files.
+func firstFiles(entries iter.Seq2[sandbox.TarEntry, error]) (files []wire.OutputFile, err error) {
+	names := sandbox.TarNames{}
+	for e, err := range entries {
 		if err != nil {
 			return nil, err
-		}
-		if len(files) > mostOutputs { // sendList knows by one file too many that there are more
-			break
 		}
 		if e.Absent != "" {
 			continue
 		}
 		name := names.Unique(e.Name)
-		if _, ofLocal := sandbox.OutputOf(name); ofLocal || e.Path != "" { // the others are made with the tar
-			files = append(files, wire.OutputFile{Name: name, Bytes: bytesOf(e)})
+		if _, ofLocal := sandbox.OutputOf(name); !ofLocal && e.Path == "" { // jjm itself makes it with the tar
+			continue
+		}
+		if files = append(files, wire.OutputFile{Name: name, Bytes: bytesOf(e)}); len(files) > mostOutputs {
+			break
 		}
 	}
 	return files, nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"jjm/sandbox"
 )
 
 // tarOf returns a tar of n files of one byte, t/0 and so on.
@@ -60,6 +62,27 @@ func TestFindInTar_BeyondTheLimitOfLists(t *testing.T) {
 		content, _, near, err := findInTar(bytes.NewReader(all), name)
 		if content != nil || near != want || err != nil {
 			t.Errorf("%s: near %q, want %q: %v", name, near, want, err)
+		}
+	}
+}
+
+// The list of an unfinished grid job reads no further entry once it has one file above the limit.
+func TestFirstFiles_StopsAtTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ has, want int }{
+		{0, 0}, {3, 3}, {mostOutputs, mostOutputs}, {mostOutputs + 100, mostOutputs + 1},
+	} {
+		read := 0
+		files, err := firstFiles(func(yield func(sandbox.TarEntry, error) bool) {
+			for i := range test.has {
+				read++
+				if !yield(sandbox.TarEntry{Name: fmt.Sprintf("out.%d", i), Path: "out"}, nil) {
+					return
+				}
+			}
+		})
+		if err != nil || len(files) != test.want || read != test.want {
+			t.Errorf("of %d entries %d are read and %d listed, want %d: %v", test.has, read, len(files), test.want, err)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func (re *Remover) Remove(ctx context.Context, caller wire.Caller, r wire.Remove
 	if err := re.flushTellings(ctx); err != nil {
 		re.b.Log.Warn("what gatekeepers were told could not be stored", "error", err)
 	}
-	o := order{caller: caller, force: r.Force, dry: r.DryRun, errs: map[jjm.GridID]error{}}
+	o := order{caller: caller, force: r.Force, dry: r.DryRun, errs: map[jjm.GridID]error{},
+		scale: scale{re: re, left: measuring}, frees: map[jjm.GridID]*wire.Space{}}
 	for len(ids) > 0 {
 		for some := range slices.Chunk(ids, atOnce) {
 			re.order(ctx, &o, some)
@@ -47,16 +48,21 @@ func (re *Remover) Remove(ctx context.Context, caller wire.Caller, r wire.Remove
 		ids = refused // grid jobs of another chunk may have been the reason
 	}
 	for i := range out {
-		out[i].Error = wire.ErrorOf(o.errs[out[i].ID])
+		if out[i].Error = wire.ErrorOf(o.errs[out[i].ID]); out[i].Error == nil {
+			out[i].Frees = o.frees[out[i].ID]
+		}
 	}
 	return wire.RemoveAnswer{Remove: out}, nil
 }
 
-// order is one request to remove grid jobs, with the errors for the grid jobs that are not removed.
+// order is one request to remove grid jobs, with the errors for the grid jobs that are not removed, and the disk space
+// that the removals free.
 type order struct {
 	caller     wire.Caller
 	force, dry bool
 	errs       map[jjm.GridID]error
+	scale      scale
+	frees      map[jjm.GridID]*wire.Space
 }
 
 // order stores the removals of some of the request's grid jobs in one transaction, and sets errs of each of them.
@@ -69,6 +75,9 @@ func (re *Remover) order(ctx context.Context, o *order, ids []jjm.GridID) {
 		}
 		if o.errs[id] = err; err != nil {
 			continue
+		}
+		if o.frees[id] == nil { // measured before the change, because the removal begins with the change
+			o.frees[id] = o.scale.space(&job)
 		}
 		jobs = append(jobs, job)
 	}

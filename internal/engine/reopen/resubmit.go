@@ -135,7 +135,7 @@ func (ro *Reopener) resubmit(ctx context.Context, caller wire.Caller, w again, d
 	out.NoChange = out.Jobs == 0
 	out.Left, out.LeftOut = named(job.ID, left)
 	if err == nil && out.Jobs > 0 {
-		out.Changed = ro.rooms.Types.Changed(&job)
+		out.Changed, out.NotCompared = ro.rooms.Types.Changed(&job)
 	}
 	return out, err
 }

@@ -47,7 +47,7 @@ type Clusters interface {
 // implements it.
 type Types interface {
 	Ask(job *jjm.GridJob) (*state.Cutting, error)
-	Changed(job *jjm.GridJob) []string
+	Changed(job *jjm.GridJob) (changed []string, not []wire.Uncompared)
 }
 
 // Rooms holds the other rooms (sub-packages of package engine) that Reopener needs.

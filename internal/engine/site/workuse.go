@@ -68,7 +68,7 @@ func (si *Site) countWork(_ context.Context, uid int) time.Duration {
 		var use diskuse.Use
 		bounded := most
 		bounded.Time = useTime
-		use, err = ar.Usage(bounded)
+		use, err = ar.Usage(".", bounded)
 		why = plan.ExcessOfWork(use.Bytes, most.Bytes, use.Files, most.Files)
 	}
 	took := max(si.b.Now().Sub(began), 0)

@@ -171,10 +171,11 @@ func pageRef(locals []jjm.LocalJob) string {
 // draw makes the rows of the table of local jobs, each with its timeline. entries are the entries of the journal about
 // these local jobs.
 func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
-	spans := timeline(entries, now)
+	spans := map[int32][]span{}
 	for i := range j.Shown {
-		spans[j.Shown[i].ID.N] = started(spans[j.Shown[i].ID.N], j.Shown[i].Started)
-		for _, s := range spans[j.Shown[i].ID.N] {
+		n := j.Shown[i].ID.N
+		spans[n] = started(timeline(entries, n, now), j.Shown[i].Started)
+		for _, s := range spans[n] {
 			if j.Start == 0 || s.From < j.Start {
 				j.Start = s.From
 			}

@@ -273,21 +273,37 @@ func TestTimeline_OfAttempts(t *testing.T) {
 	move(70, "submitting/retry-wait", "submitted/queued")
 	move(80, "submitted/queued", "running")
 	entries = append(entries, jjm.JournalEntry{Time: 85, Grid: 1, First: -1, Last: -1, From: "ready", To: "running"})
-	got := timeline(entries, 100)
+	got := timeline(entries, 2, 100)
 	want := []span{{"queued", 1, 10, 40}, {"running", 1, 40, 60}, {"queued", 2, 60, 80}, {"running", 2, 80, 100}}
-	if len(got) != 1 || !slices.Equal(got[2], want) {
+	if !slices.Equal(got, want) || len(timeline(entries, 3, 100)) > 0 {
 		t.Errorf("%v, want %v", got, want)
 	}
 	move(90, "running", "failed/application")
-	if got := timeline(entries, 100)[2]; got[3].To != 90 {
+	if got := timeline(entries, 2, 100); got[3].To != 90 {
 		t.Errorf("an ended attempt: %v", got)
 	}
 	for at := jjm.Time(1000); at < 1200; at += 2 {
 		move(at, "failed", "submitting")
 		move(at+1, "submitting", "failed")
 	}
-	if got := timeline(entries, 9999)[2]; len(got) != mostSpans || got[mostSpans-1].Attempt != 102 {
+	if got := timeline(entries, 2, 9999); len(got) != mostSpans || got[mostSpans-1].Attempt != 102 {
 		t.Errorf("%d spans, want the last %d: %v", len(got), mostSpans, got)
+	}
+}
+
+// The journal has one entry for many local jobs that change at the same time.
+func TestTimeline_OfRanges(t *testing.T) {
+	entries := []jjm.JournalEntry{{Time: 10, Grid: 1, First: 0, Last: 9, From: "new", To: "submitting"},
+		{Time: 20, Grid: 1, First: 0, Last: 9, From: "submitting", To: "submitted"},
+		{Time: 30, Grid: 1, First: 4, Last: 5, From: "submitted", To: "running"},
+		{Time: 40, Grid: 1, First: 5, Last: 5, From: "running", To: "completed"}}
+	for n, want := range map[int32][]span{
+		3: {{"queued", 1, 10, 100}}, 4: {{"queued", 1, 10, 30}, {"running", 1, 30, 100}},
+		5: {{"queued", 1, 10, 30}, {"running", 1, 30, 40}}, 10: nil,
+	} {
+		if got := timeline(entries, n, 100); !slices.Equal(got, want) {
+			t.Errorf("local job %d: %v, want %v", n, got, want)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"jjm/internal/api/plain"
@@ -37,25 +36,22 @@ func kindOf(word string) string {
 	return ""
 }
 
-// timeline returns for each local job, by its number, the spans of time that the entries of the journal show. The
-// entries must be in order of time. A span that has not ended yet ends at the time now.
-func timeline(entries []jjm.JournalEntry, now jjm.Time) map[int32][]span {
-	all := map[int32][]span{}
-	open := map[int32]bool{}
+// timeline returns the spans of time that the entries of the journal show for local job n. The entries must be in order
+// of time; an entry may be about a range of local jobs. A span that has not ended yet ends at the time now.
+func timeline(entries []jjm.JournalEntry, n int32, now jjm.Time) (spans []span) {
+	open := false
 	for _, e := range entries {
-		if e.First < 0 || e.First != e.Last || e.From == e.To {
+		if e.First < 0 || n < e.First || n > e.Last || e.From == e.To {
 			continue
 		}
-		n, kind := e.First, kindOf(e.To)
-		spans := all[n]
-		last := len(spans) - 1
-		if open[n] && spans[last].Kind == kind && !begins(e) {
+		kind, last := kindOf(e.To), len(spans)-1
+		if open && spans[last].Kind == kind && !begins(e) {
 			continue // only the phase changed
 		}
-		if open[n] {
+		if open {
 			spans[last].To = e.Time
 		}
-		if open[n] = kind != ""; open[n] {
+		if open = kind != ""; open {
 			attempt := 1
 			if last >= 0 {
 				attempt = spans[last].Attempt
@@ -65,15 +61,12 @@ func timeline(entries []jjm.JournalEntry, now jjm.Time) map[int32][]span {
 			}
 			spans = append(spans, span{kind, attempt, e.Time, e.Time})
 		}
-		all[n] = spans
 	}
-	for n, spans := range all {
-		if open[n] {
-			spans[len(spans)-1].To = max(now, spans[len(spans)-1].From)
-		}
-		all[n] = slices.Clone(spans[max(0, len(spans)-mostSpans):])
+	if open {
+		last := len(spans) - 1
+		spans[last].To = max(now, spans[last].From)
 	}
-	return all
+	return spans[max(0, len(spans)-mostSpans):]
 }
 
 // begins reports whether an entry of the journal is the beginning of an attempt: the local job changes to submitting

@@ -239,13 +239,13 @@ func (f *Files) Grant(name string, folder bool, access acl.Perm, uids ...int) er
 	return err
 }
 
-// Usage counts the files and bytes in the area and stops at the limits in most. It takes at most half of Limits.Act, so
-// that the helper answers in time.
-func (f *Files) Usage(most diskuse.Most) (diskuse.Use, error) {
+// Usage counts the files and bytes below a folder of the area and stops at the limits in most. It takes at most half of
+// Limits.Act, so that the helper answers in time.
+func (f *Files) Usage(dir string, most diskuse.Most) (diskuse.Use, error) {
 	if half := f.user.pool.limits.Act / 2; most.Time == 0 || most.Time > half {
 		most.Time = half
 	}
-	a, err := f.ask(request{Op: "usage", MaxBytes: most.Bytes, MaxFiles: most.Files, Limit: most.Time})
+	a, err := f.ask(request{Op: "usage", Name: dir, MaxBytes: most.Bytes, MaxFiles: most.Files, Limit: most.Time})
 	closeAll(a.files)
 	if err != nil {
 		return diskuse.Use{}, err

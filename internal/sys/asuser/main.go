@@ -221,13 +221,13 @@ func (h *helper) tree(req request, files []*os.File) {
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n})
 }
 
-// usage counts the files and bytes in an area.
+// usage counts the files and bytes below a folder of an area.
 func (h *helper) usage(req request) (diskuse.Use, error) {
 	r, err := h.root(req.Root)
 	if err != nil {
 		return diskuse.Use{}, err
 	}
-	return diskuse.Count(r, diskuse.Most{Bytes: req.MaxBytes, Files: req.MaxFiles, Time: req.Limit})
+	return diskuse.Count(r, req.Name, diskuse.Most{Bytes: req.MaxBytes, Files: req.MaxFiles, Time: req.Limit})
 }
 
 // root returns the area at path. It opens the area at the first request.

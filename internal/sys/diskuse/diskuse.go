@@ -33,19 +33,19 @@ const namesAtOnce = 1024
 // blockBytes is the unit of st_blocks (stat(2)).
 const blockBytes = 512
 
-// Count counts the files below root. It does not follow links. It skips files that it cannot read or that are removed
-// meanwhile.
-func Count(root *os.Root, most Most) (Use, error) {
+// Count counts the files below the folder dir of root; "." is root itself. It does not follow links. It skips files
+// that it cannot read or that are removed meanwhile.
+func Count(root *os.Root, dir string, most Most) (Use, error) {
 	c := &counter{root: root, most: most}
 	if most.Time > 0 {
 		c.until = time.Now().Add(most.Time)
 	}
-	folders := []string{"."}
+	folders := []string{dir}
 	for len(folders) > 0 && !c.Partial {
 		last := len(folders) - 1
-		dir := folders[last]
-		more, err := c.folder(dir)
-		if err != nil && dir == "." {
+		at := folders[last]
+		more, err := c.folder(at)
+		if err != nil && at == dir {
 			return c.Use, err
 		}
 		folders = append(folders[:last], more...)

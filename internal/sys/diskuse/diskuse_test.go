@@ -30,12 +30,15 @@ func TestCount_CountsUpToItsLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	all, err := Count(root, Most{})
+	all, err := Count(root, ".", Most{})
 	if err != nil || all.Partial || all.Files != 204 || all.Bytes < 200*4096 || all.Bytes > 100<<20 {
 		t.Errorf("%+v, %v: want 204 files of some 800 KiB", all, err)
 	}
+	if sub, err := Count(root, "a/b", Most{}); err != nil || sub.Files != 100 {
+		t.Errorf("a/b: %+v, %v: want 100 files", sub, err)
+	}
 	for what, most := range map[string]Most{"files": {Files: 150}, "bytes": {Bytes: 500_000}} {
-		if got, err := Count(root, most); err != nil || !got.Partial || got.Files > 204 {
+		if got, err := Count(root, ".", most); err != nil || !got.Partial || got.Files > 204 {
 			t.Errorf("%s: %+v, %v: want a part", what, got, err)
 		}
 	}
