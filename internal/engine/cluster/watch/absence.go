@@ -164,8 +164,9 @@ func (ab *absences) askAccounting(ctx context.Context, account jjm.Owner, lost [
 			ab.ends.Report(a.ID, r, jjm.At(ab.b.Now()))
 			found = true
 		case ok && r.State == jjm.BatchUnknown: // the attempt is not lost, as the job may exist
-			ab.b.Complain(slog.LevelWarn, "unread-end/"+a.ID.LocalID.String(), "accounting may have a record that cannot be read",
-				"cluster", ab.sys.Name, "local", a.ID.LocalID, "record", r.Reason)
+			ab.b.Complain(slog.LevelWarn, "unread-end/"+a.ID.LocalID.String(),
+				"accounting may have a record that cannot be read", "cluster", ab.sys.Name, "local", a.ID.LocalID,
+				"record", r.Reason)
 		default:
 			ab.ends.NoteUnaccounted(a.ID)
 		}
