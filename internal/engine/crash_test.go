@@ -813,7 +813,7 @@ func TestCrash_AtEveryFailpointNothingIsLostOrDoubled(t *testing.T) {
 		if len(counts[point]) == 0 {
 			t.Errorf("no scenario passes the failpoint %s", point)
 		}
-		if i%3 != 0 && !whole() { // every third point, so that points before and after commits alternate
+		if i%5 != 0 && !whole() { // every fifth point, so that points before and after commits alternate
 			continue
 		}
 		for nth, chosen := range map[int]map[string]bool{

@@ -117,7 +117,10 @@ func TestRemove_NothingIsLeftButTheAnswer(t *testing.T) {
 		w.final(time.Hour, first.ID, second)
 		told := w.lookup(first.ID)
 		w.resubmit(false, "1")
-		w.refusedRemoval(alice, first.ID, jjm.Conflict, "") // the grid job is being reopened, or runs
+		// It is being reopened, or it runs.
+		if no := w.remove(alice, false, first.ID)[0].Error; no == nil || no.Kind != jjm.Busy && no.Kind != jjm.Conflict {
+			t.Errorf("a grid job that was reopened: %+v, want that its removal is refused as busy or conflict", no)
+		}
 		w.over(time.Hour, first.ID)
 		w.refusedRemoval(bob, first.ID, jjm.Denied, "belongs to alice")
 		w.refusedRemoval(alice, 99, jjm.Gone, "no grid job 99")

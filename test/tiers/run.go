@@ -136,12 +136,13 @@ func (r *run) makePrograms() error {
 }
 
 // jobs returns the number of test programs that run at a time: JJM_TEST_JOBS if it is set, otherwise two. On a quick
-// machine it is the number of lanes, but at least two, because tests of real systems wait nearly all the time.
+// machine it is one more than the number of lanes, because tests of real systems wait nearly all the time; the first
+// lane, which waits least, gets the additional slot (see makeSlots).
 func jobs(m machine, lanes int) (int, error) {
 	text := os.Getenv("JJM_TEST_JOBS")
 	switch {
 	case text == "" && m.slowness() == 1:
-		return max(2, lanes), nil
+		return lanes + 1, nil
 	case text == "":
 		return 2, nil
 	}
@@ -224,6 +225,10 @@ func (r *run) again() error {
 	return nil
 }
 
+// cachedSlowness is the least slowness of a cached step. Results of tests that read the slowness stay in the cache only
+// while it is the same, and a quick machine that is busy for a moment seems slower. Only hang guards depend on it.
+const cachedSlowness = 4
+
 // step runs one step and adds its events to the results. try is part of its heading.
 func (r *run) step(s step, lane int, try string) error {
 	packages := s.choose(r.packages)
@@ -236,7 +241,7 @@ func (r *run) step(s step, lane int, try string) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	argv := r.argv(s, packages, f.Name())
+	argv := r.argv(s, lane, packages, f.Name())
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	systems := strings.Join(s.systems, " ")
@@ -246,6 +251,9 @@ func (r *run) step(s step, lane int, try string) error {
 	}
 	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
 		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
+	if s.cached {
+		cmd.Env = append(cmd.Env, await.Slowness+"="+strconv.Itoa(max(r.machine.slowness(), cachedSlowness)))
+	}
 	if s.race { // the race detector needs each path of the code, not many cases of it
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1", "JJM_TIER=test", "RAPID_CHECKS="+strconv.Itoa(fewChecks))
 	}
@@ -271,14 +279,14 @@ func (r *run) step(s step, lane int, try string) error {
 // argv returns the command of a step: with.sh, which starts the systems, followed by gotestsum. Cached steps run
 // without with.sh, because with.sh makes a new folder for temporary files each time and cached results depend on that
 // folder. -w leaves debug information out: linking a test program then takes 1.9 s of CPU instead of 3.1 s.
-func (r *run) argv(s step, packages []string, events string) []string {
+func (r *run) argv(s step, lane int, packages []string, events string) []string {
 	var argv []string
 	if !s.cached {
 		argv = append(argv, "sh", withScript)
 	}
 	argv = append(argv, r.goTool, "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
-		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off", "-ldflags=-w")
+		"--", "-p", strconv.Itoa(r.jobsOf(s, lane)), "-parallel", "4", "-timeout", "60m", "-vet=off", "-ldflags=-w")
 	if !s.cached || s.again {
 		argv = append(argv, "-count=1")
 	}
@@ -294,21 +302,22 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	return argv
 }
 
-// jobsOf returns the number of packages on which go test works at a time. It is two if other lanes still run: one
-// package runs or waits for a slot, and another is compiled meanwhile. It is one for steps with real systems, which
+// jobsOf returns the number of packages on which go test works at a time. It is one more than the slots of the lane if
+// other lanes still run: one package is compiled while the others run. It is one for steps with real systems, which
 // have few packages. The programs of a cached step do not wait for slots, so it works on the packages for which the
 // other lanes leave room, but on one at least.
-func (r *run) jobsOf(s step) int {
+func (r *run) jobsOf(s step, lane int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	others := len(r.tier.lanes) - len(r.over) - 1
+	lanes := len(r.tier.lanes)
+	others := lanes - len(r.over) - 1
 	switch {
 	case others <= 0:
 		return r.jobs
 	case s.cached:
-		return max(1, r.jobs-others)
+		return max(1, min(r.jobs, lanes)-others)
 	case len(s.systems) > 0:
 		return 1
 	}
-	return 2
+	return slotsOfLane(lane, lanes, r.jobs) + 1
 }

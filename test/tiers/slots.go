@@ -18,7 +18,8 @@ const slotsVar = "JJM_SLOTS"
 const slotPause = 50 * time.Millisecond
 
 // makeSlots makes a folder of slots for each lane, and distributes n slots over the lanes. Each lane has at least one
-// slot, because a lane that waits for a batch system must not delay the other lanes.
+// slot, because a lane that waits for a batch system must not delay the other lanes. The first lanes get the slots that
+// are left over.
 func makeSlots(dir string, lanes, n int) error {
 	for i := range max(n, lanes) {
 		lane := slotsOf(dir, i%lanes)
@@ -30,6 +31,11 @@ func makeSlots(dir string, lanes, n int) error {
 		}
 	}
 	return nil
+}
+
+// slotsOfLane returns how many of n slots makeSlots puts into a lane.
+func slotsOfLane(lane, lanes, n int) int {
+	return (max(n, lanes) + lanes - 1 - lane) / lanes
 }
 
 // slotsOf returns the folder of a lane's slots.

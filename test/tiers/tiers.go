@@ -52,7 +52,7 @@ func (s step) only(n name) step {
 // fewChecks is the number of cases that each property test draws in tiers for which a person waits, and manyChecks the
 // number in campaigns.
 const (
-	fewChecks  = 40
+	fewChecks  = 25
 	manyChecks = 400
 )
 

@@ -436,16 +436,17 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 // A cached step works on as many packages at a time as the other lanes leave room for. A step with real systems does
 // not compile one package while another one runs.
 func TestJobsOf_DependsOnTheOtherLanes(t *testing.T) {
-	r := &run{tier: tier{lanes: make([][]step, 3)}, jobs: 3, over: map[int]bool{}}
-	if own, real := r.jobsOf(step{}), r.jobsOf(step{systems: []string{"sge"}}); own != 2 || real != 1 {
-		t.Errorf("%d packages at a time, %d with a real system", own, real)
+	r := &run{tier: tier{lanes: make([][]step, 3)}, jobs: 4, over: map[int]bool{}}
+	first, second, real := r.jobsOf(step{}, 0), r.jobsOf(step{}, 1), r.jobsOf(step{systems: []string{"sge"}}, 1)
+	if first != 3 || second != 2 || real != 1 {
+		t.Errorf("%d and %d packages at a time, %d with a real system", first, second, real)
 	}
 	var got []int
 	for lane := range 3 {
-		got = append(got, r.jobsOf(step{cached: true}))
+		got = append(got, r.jobsOf(step{cached: true}, lane))
 		r.over[lane] = true
 	}
-	if !slices.Equal(got, []int{1, 2, 3}) {
+	if !slices.Equal(got, []int{1, 2, 4}) {
 		t.Errorf("%v packages at a time while 3, 2 and 1 lanes run", got)
 	}
 }
@@ -460,7 +461,7 @@ func TestGoCommand_IsTheOneThatRunsTheTiers(t *testing.T) {
 	if version := strings.TrimSpace(string(out)); err != nil || version != runtime.Version() {
 		t.Errorf("%s is %s, %v; this test was built by %s", path, version, err, runtime.Version())
 	}
-	argv := (&run{goTool: "/opt/go/bin/go"}).argv(step{cached: true}, []string{"p"}, "events")
+	argv := (&run{goTool: "/opt/go/bin/go"}).argv(step{cached: true}, 0, []string{"p"}, "events")
 	if argv[0] != "/opt/go/bin/go" {
 		t.Errorf("a step runs %q", argv)
 	}
