@@ -122,7 +122,7 @@ func TestExclude_SaysWhichJobsItDoesNotTouch(t *testing.T) {
 	})
 }
 
-// TestExclude_RefusesAndStoresNothing tries requests that are refused.
+// An exclusion that is refused changes nothing, whether its request is invalid or its caller is no operator.
 func TestExclude_RefusesAndStoresNothing(t *testing.T) {
 	t.Parallel()
 	o := excluding(adaptertest.SimConfig{})
