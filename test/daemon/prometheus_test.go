@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -191,30 +190,4 @@ func TestPrometheus_ScrapesTheDaemon(t *testing.T) {
 	p.has(`ALERTS{alertname="JJMRefusesWork",alertstate="firing"}`)
 	d.kill()
 	p.has(`ALERTS{alertname="JJMDown",alertstate="firing"}`)
-}
-
-// Alert rules and dashboard name only figures that exist.
-func TestPrometheus_FilesNameOnlyFiguresThatExist(t *testing.T) {
-	t.Parallel()
-	target := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	start(t, fmt.Sprintf("[metrics]\nlisten = %q\n", target))
-	rules, err := os.ReadFile(alertRules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := []string{"jjm_spool_oldest_timestamp_seconds", "jjm_cluster_last_listing_timestamp_seconds"} // only at times
-	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(scrape(t, "tcp", target), -1) {
-		known = append(known, m[1])
-	}
-	exprs := string(rules) + strings.Join(panelQueries(t), "\n")
-	named := regexp.MustCompile(`\b(?:jjm|process)_[a-z_]+`).FindAllString(exprs, -1)
-	if len(named) < 40 {
-		t.Errorf("only %d names were found", len(named))
-	}
-	for _, name := range named {
-		base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
-		if !slices.Contains(known, name) && !slices.Contains(known, base) {
-			t.Errorf("%s does not exist", name)
-		}
-	}
 }
