@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // scraped are the series of a scrape: the values of each label, by the name of the figure and of the label. A figure
@@ -135,5 +137,24 @@ func TestPrometheus_FilesNameOnlyWhatExists(t *testing.T) {
 		if got := strings.Join(real.misnamed(expr), " "); got != want {
 			t.Errorf("%s: found %q, want %q", expr, got, want)
 		}
+	}
+}
+
+// docs/SERVICE.md lists exactly the alerts that exist, in their order, with their remedies.
+func TestPrometheus_ThePageListsEachAlert(t *testing.T) {
+	page, err := os.ReadFile(root + "/docs/SERVICE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, listed []string
+	for _, rule := range readRules(t) {
+		want = append(want, rule.name+": "+rule.remedy)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(JJM\\w+)` \\| .+ \\| (.+) \\|$")
+	for _, row := range rows.FindAllStringSubmatch(string(page), -1) {
+		listed = append(listed, row[1]+": "+row[2])
+	}
+	if diff := cmp.Diff(want, listed); diff != "" {
+		t.Errorf("the alerts of the page (-want +got):\n%s", diff)
 	}
 }
