@@ -103,6 +103,7 @@ func tiers() map[string]tier {
 		// Campaigns.
 		faults = []step{
 			{name: "faults", packages: []string{"./test/survival", "./internal/engine"}},
+			{name: "alerts", packages: []string{"./test/daemon"}, run: "^TestAlerts_"},
 			{name: "faults of systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
 				packages: []string{"./test/survival"}},
 		}

@@ -173,6 +173,13 @@ func Checks(f Facts) []wire.HealthCheck {
 	return worstFirst(all)
 }
 
+// Names returns the names of all checks that Checks can return. Some of these checks exist only during trouble.
+func Names() []string {
+	return []string{"daemon", "listing", "unsettled", "missing", "accounting", "order", "space", "folders", "disk",
+		"records", "fragments", "store", "spool", "results", "notices", "job-types", "bans", "excluded-hosts",
+		"advertising", "page"}
+}
+
 // worstFirst sorts checks by state and removes checks without a state.
 func worstFirst(all []wire.HealthCheck) []wire.HealthCheck {
 	all = slices.DeleteFunc(all, func(c wire.HealthCheck) bool { return c.State == "" })

@@ -90,6 +90,10 @@ func TestChecks_EachThreshold(t *testing.T) {
 	}
 	untold := func(n health.Notices) func(*health.Facts) { return func(f *health.Facts) { f.Notices = n } }
 	wal := func(n int64) func(*health.Facts) { return func(f *health.Facts) { f.Store.WAL = n } }
+	unseen := map[string]bool{}
+	for _, name := range health.Names() {
+		unseen[name] = true
+	}
 	for name, c := range map[string]struct {
 		change      func(*health.Facts)
 		check, want string // the check, its state and its text
@@ -184,6 +188,12 @@ func TestChecks_EachThreshold(t *testing.T) {
 			f := well()
 			c.change(&f)
 			all := health.Checks(f)
+			for _, one := range all {
+				delete(unseen, one.Name)
+				if !slices.Contains(health.Names(), one.Name) {
+					t.Errorf("Names does not list %s", one.Name)
+				}
+			}
 			got := check(t, all, c.check)
 			if text := got.State + " " + got.Text; !strings.HasPrefix(text, c.want) {
 				t.Errorf("%q, want %q", text, c.want)
@@ -195,6 +205,9 @@ func TestChecks_EachThreshold(t *testing.T) {
 				t.Errorf("the worst state is %s", w)
 			}
 		})
+	}
+	for name := range unseen {
+		t.Errorf("no case has the check %s", name)
 	}
 }
 

@@ -194,6 +194,11 @@ func TestScrape_LeavesOutWhatIsNotKnown(t *testing.T) {
 			t.Errorf("%s is there:\n%s", name, text)
 		}
 	}
+	for _, check := range health.Names() {
+		if !strings.Contains(text, `jjm_health_checks{check="`+check+`",state="critical"} `) {
+			t.Errorf("no series of the check %s before its trouble:\n%s", check, text)
+		}
+	}
 	if !strings.Contains(text, `jjm_cluster_up{cluster="new"} 1`) {
 		t.Errorf("the cluster is missing:\n%s", text)
 	}

@@ -108,12 +108,10 @@ func (s sink) daemon(f health.Facts) {
 	s.gauge("jjm_job_types_off", "Job types that are off because of mistakes in their files.", float64(len(f.Off)))
 	type key struct{ check, state string }
 	checks := map[key]int{}
-	names := map[string]bool{}
 	for _, c := range health.Checks(f) {
 		checks[key{c.Name, c.State}]++
-		names[c.Name] = true
 	}
-	for name := range names {
+	for _, name := range health.Names() { // checks that exist only during trouble have series before the trouble
 		for _, state := range []string{health.OK, health.Warning, health.Critical, health.Unknown} {
 			s.gauge("jjm_health_checks", "Checks of jjm health, by name and state.", float64(checks[key{name, state}]),
 				"check", name, "state", strings.ToLower(state))
