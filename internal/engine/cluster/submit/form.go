@@ -126,7 +126,7 @@ func (sb *Submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 			alike = append(alike, d)
 		}
 	}
-	return plan.Site(alike, max(sb.sys.Caps().MaxBulk, 1))
+	return plan.Site(alike, sb.sys.MaxBulk(most.request))
 }
 
 // fill takes the members of b from the ready local jobs according to shares, adds them to b, and returns copies of
