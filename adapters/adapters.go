@@ -77,6 +77,13 @@ type HostChecker interface {
 	UnknownHosts(ctx context.Context, hosts []string) ([]string, error)
 }
 
+// BulkLimiter is implemented by adapters whose largest bulk depends on the request, such as on its queue, account or
+// QOS. MaxBulkOf returns the largest number of jobs with a request in one Submit, 0 if no limit but
+// Capabilities.MaxBulk is known. It does not contact the batch system.
+type BulkLimiter interface {
+	MaxBulkOf(r jjm.Request) int
+}
+
 // Capabilities describes the limits and properties of a batch system, including those of its adapter.
 type Capabilities struct {
 	// MaxBulk is the largest number of jobs in one Submit.

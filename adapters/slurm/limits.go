@@ -16,17 +16,24 @@ import (
 // submitLimits are the limits of accounting on the submitted jobs of jjm's account; 0 means no limit or an unknown
 // limit.
 type submitLimits struct {
-	assoc        int            // limit of the account's associations and of the accounts above them
-	qos          map[string]int // limit by QOS
+	own          []association          // the associations of jjm's account
+	accounts     map[string]association // the accounts of own and the accounts above them, by name
+	qos          map[string]int         // limit by QOS
 	partitionQOS map[string]string
-	usualQOS     string // QOS of jobs that name no QOS
 }
 
-// most returns the smallest limit for jobs in a partition (queue) with a QOS, 0 if there is no limit. If qos is "", it
-// means the QOS of jobs that name no QOS. If a QOS has a limit, Slurm ignores the limit of the association. most does
-// not, because the smaller limit is always safe.
-func (l submitLimits) most(queue, qos string) int {
-	return least(l.assoc, l.qos[cmp.Or(qos, l.usualQOS)], l.qos[l.partitionQOS[queue]])
+// most returns the smallest limit for jobs in an account and a partition (queue) with a QOS, 0 if there is no limit. If
+// account is "", it means any account of jjm's; if qos is "", it means the QOS of jobs that name no QOS. If a QOS has a
+// limit, Slurm ignores the limit of the association. most does not, because the smaller limit is always safe.
+func (l submitLimits) most(account, queue, qos string) int {
+	of := ofAccount(l.own, account, queue)
+	return least(common(of, l.accounts), l.qos[cmp.Or(qos, usualQOS(of))], l.qos[l.partitionQOS[queue]])
+}
+
+// all returns the smallest limit that applies to every job of jjm's account, whatever the job requests, 0 if there is
+// none. A limit of one association, QOS or partition is not such a limit if jobs may have another one.
+func (l submitLimits) all() int {
+	return least(common(l.own, l.accounts), l.qos[onlyQOS(l.own)])
 }
 
 // least returns the smallest of the limits. A limit of 0 means no limit.
@@ -66,21 +73,18 @@ func (a *Adapter) submitLimits(ctx context.Context, s *site) submitLimits {
 	associations := func(which string) []association {
 		return parseAssociations(accounting("assoc", "where", "cluster="+s.cluster, which, assocFormat))
 	}
-	queue := cmp.Or(a.config.Queue, s.defaultQueue)
-	own := ofAccount(associations("user="+u.Username), a.config.Account, queue)
-	if len(own) == 0 {
+	l := submitLimits{own: associations("user=" + u.Username), accounts: map[string]association{}}
+	if len(l.own) == 0 {
 		return submitLimits{}
 	}
-	l := submitLimits{qos: parseQOS(accounting("qos", qosFormat)), usualQOS: cmp.Or(a.config.QOS, usualQOS(own))}
-	known := map[string]association{}
-	ask := accountsOf(own)
+	l.qos = parseQOS(accounting("qos", qosFormat))
+	ask := accountsOf(l.own)
 	for range mostLevels {
 		if len(ask) == 0 {
 			break
 		}
-		ask = addAccounts(known, ask, associations("account="+strings.Join(ask, ",")))
+		ask = addAccounts(l.accounts, ask, associations("account="+strings.Join(ask, ",")))
 	}
-	l.assoc = assocLimit(own, known)
 	if text, err := command(ctx, a.timed, "scontrol", "-o", "show", "partition"); err == nil {
 		l.partitionQOS = parsePartitionQOS(string(text))
 	}
@@ -119,10 +123,13 @@ func limit(word string) int {
 }
 
 // ofAccount returns the associations that jobs of an account can have in a partition. account "" means any account.
-func ofAccount(all []association, account, queue string) []association {
-	return slices.DeleteFunc(all, func(a association) bool {
-		return account != "" && a.account != account || a.partition != "" && a.partition != queue
-	})
+func ofAccount(all []association, account, queue string) (of []association) {
+	for _, a := range all {
+		if (account == "" || a.account == account) && (a.partition == "" || a.partition == queue) {
+			of = append(of, a)
+		}
+	}
+	return of
 }
 
 func accountsOf(own []association) []string {
@@ -149,18 +156,43 @@ func addAccounts(known map[string]association, asked []string, answer []associat
 	return above
 }
 
-// assocLimit returns the smallest limit that applies to the associations in own. The limits of an account apply to all
-// associations below it. sacctmgr shows an account's MaxSubmit also for these associations, but GrpSubmit only where it
-// is set, so assocLimit also examines the accounts above each association.
-func assocLimit(own []association, accounts map[string]association) (low int) {
-	for _, a := range own {
-		low = least(low, a.maxSubmit, a.grpSubmit)
-		name := a.account
-		for range mostLevels {
-			low, name = least(low, accounts[name].grpSubmit), accounts[name].parent
+// common returns the smallest limit that applies to all associations in of. The limits of an account apply to all
+// associations below it, the limits of an association only to its own jobs. sacctmgr shows an account's MaxSubmit also
+// for the associations below it, but GrpSubmit only where it is set, so common also examines the accounts above each
+// association.
+func common(of []association, accounts map[string]association) (low int) {
+	if len(of) == 1 {
+		low = least(of[0].maxSubmit, of[0].grpSubmit)
+	}
+	for name, a := range accounts {
+		if len(of) > 0 && !slices.ContainsFunc(of, func(o association) bool { return !isBelow(o, name, accounts) }) {
+			low = least(low, a.grpSubmit)
 		}
 	}
 	return low
+}
+
+// isBelow reports whether an association belongs to an account or to an account below that account.
+func isBelow(a association, account string, accounts map[string]association) bool {
+	name := a.account
+	for range mostLevels {
+		if name == account {
+			return true
+		}
+		name = accounts[name].parent
+	}
+	return false
+}
+
+// onlyQOS returns the QOS that all jobs of the associations in own have, "" if jobs may have several.
+func onlyQOS(own []association) (only string) {
+	for i, a := range own {
+		if len(a.qos) != 1 || i > 0 && a.qos[0] != only {
+			return ""
+		}
+		only = a.qos[0]
+	}
+	return only
 }
 
 // usualQOS returns the QOS of jobs that name no QOS. By slurmctld's rule that is the association's default, or its only
@@ -216,22 +248,27 @@ func parsePartitionQOS(text string) map[string]string {
 	return all
 }
 
-// checkSize returns an error if a bulk is larger than accounting allows in its partition and QOS. The capabilities
-// cannot express a limit that depends on partition and QOS.
-func (a *Adapter) checkSize(b adapters.Bulk) error {
+// MaxBulkOf returns how many jobs with a request accounting allows, which depends on account, partition and QOS; 0 if no
+// limit is known.
+func (a *Adapter) MaxBulkOf(r jjm.Request) int {
 	a.mu.Lock()
 	s := a.site
 	a.mu.Unlock()
 	if s == nil {
-		return nil
+		return 0
 	}
-	r := a.config.Fill(b.Request)
-	queue := cmp.Or(r.Queue, s.defaultQueue)
-	most := s.submit.most(queue, r.QOS)
+	r = a.config.Fill(r)
+	return s.submit.most(r.Account, cmp.Or(r.Queue, s.defaultQueue), r.QOS)
+}
+
+// checkSize returns an error if a bulk is larger than accounting allows for its account, partition and QOS.
+func (a *Adapter) checkSize(b adapters.Bulk) error {
+	most := a.MaxBulkOf(b.Request)
 	if most == 0 || b.N <= most {
 		return nil
 	}
+	r := a.config.Fill(b.Request)
 	return adapters.TooMany(adapters.NotAsked(jjm.Errorf(jjm.Busy,
-		"an array of %s: accounting allows %d submitted jobs in partition %q and QOS %q", jjm.Count(b.N, "job"), most,
-		queue, cmp.Or(r.QOS, s.submit.usualQOS))))
+		"an array of %s: accounting allows %d submitted jobs in account %q, partition %q and QOS %q; "+
+			"\"\" is the usual one", jjm.Count(b.N, "job"), most, r.Account, r.Queue, r.QOS)))
 }

@@ -11,39 +11,54 @@ import (
 	"jjm/internal/jjm"
 )
 
+// limitsOf returns the limits of an account with the associations own, below accounts.
+func limitsOf(own, accounts string) submitLimits {
+	l := submitLimits{own: parseAssociations(own), accounts: map[string]association{}}
+	for ask := accountsOf(l.own); len(ask) > 0; {
+		ask = addAccounts(l.accounts, ask, parseAssociations(accounts))
+	}
+	return l
+}
+
 func TestLimits_OfAssociations(t *testing.T) {
 	tests := map[string]struct {
 		own, accounts, account string
-		want                   int
+		all, want              int // of all jobs, and of the jobs in account and partition short
 		usual                  string
 	}{
-		"none":                   {"grid|ann|||normal|||", "grid||root||normal|||", "", 0, "normal"},
-		"its own":                {"grid|ann|||normal||50|", "", "", 50, "normal"},
-		"the least of several":   {"grid|ann|||normal||50|\ncms|ann|||normal||20|30", "", "", 20, "normal"},
-		"the configured account": {"grid|ann|||normal||50|\ncms|ann|||normal||20|", "", "grid", 50, "normal"},
+		"none":    {"grid|ann|||normal|||", "grid||root||normal|||", "", 0, 0, "normal"},
+		"its own": {"grid|ann|||normal||50|", "", "", 50, 50, "normal"},
+		"one of several, which one is not known": {"grid|ann|||normal||50|\ncms|ann|||normal||20|30", "", "", 0, 0,
+			"normal"},
+		"the named account": {"grid|ann|||normal||50|\ncms|ann|||normal||20|", "", "grid", 0, 50, "normal"},
 		"of the account": {"grid|ann|||normal||50|",
-			"grid||root||normal|||10\ngrid|bob|||normal|||1", "", 10, "normal"},
+			"grid||root||normal|||10\ngrid|bob|||normal|||1", "", 10, 10, "normal"},
 		"of the account above": {"cms|ann|||normal|||",
-			"cms||grid|||||\ngrid||root|||||8\nroot|||||||", "", 8, "normal"},
-		"accounts in a circle":       {"cms|ann|||normal|||", "cms||grid|||||\ngrid||cms|||||8", "", 8, "normal"},
-		"of another partition":       {"grid|ann||long|normal||5|\ngrid|ann||short|normal||9|", "", "", 9, "normal"},
-		"the default QOS":            {"grid|ann|||fast,normal|fast||", "", "", 0, "fast"},
-		"the only QOS":               {"grid|ann|||fast|||", "", "", 0, "fast"},
-		"several QOS, none usual":    {"grid|ann|||fast,slow|||", "", "", 0, ""},
-		"associations that disagree": {"grid|ann|||fast|||\ncms|ann|||slow|||", "", "", 0, ""},
-		"a limit of no jobs, a word": {"grid|ann|||normal||0|x", "", "", 0, "normal"},
-		"a warning beside it":        {"sacctmgr: beware\ngrid|ann|||normal||7|", "", "", 7, "normal"},
+			"cms||grid|||||\ngrid||root|||||8\nroot|||||||", "", 8, 8, "normal"},
+		"of another account of the user": {"grid|ann|||normal|||\neight|ann|||normal|||",
+			"grid||root|||||\neight||grid|||||8\nroot|||||||", "grid", 0, 0, "normal"},
+		"of this account of the user": {"grid|ann|||normal|||\neight|ann|||normal|||",
+			"grid||root|||||\neight||grid|||||8\nroot|||||||", "eight", 0, 8, "normal"},
+		"of the account above several": {"grid|ann|||normal|||\neight|ann|||normal|||",
+			"grid||root|||||40\neight||grid|||||8\nroot|||||||", "eight", 40, 8, "normal"},
+		"of the root": {"atlas|ann|||normal|||\ncms|ann|||normal|||",
+			"atlas||root|||||7\ncms||root|||||9\nroot|||||||60", "", 60, 60, "normal"},
+		"accounts in a circle":       {"cms|ann|||normal|||", "cms||grid|||||\ngrid||cms|||||8", "", 8, 8, "normal"},
+		"of another partition":       {"grid|ann||long|normal||5|\ngrid|ann||short|normal||9|", "", "", 0, 9, "normal"},
+		"the default QOS":            {"grid|ann|||fast,normal|fast||", "", "", 0, 0, "fast"},
+		"the only QOS":               {"grid|ann|||fast|||", "", "", 0, 0, "fast"},
+		"several QOS, none usual":    {"grid|ann|||fast,slow|||", "", "", 0, 0, ""},
+		"associations that disagree": {"grid|ann|||fast|||\ncms|ann|||slow|||", "", "", 0, 0, ""},
+		"a limit of no jobs, a word": {"grid|ann|||normal||0|x", "", "", 0, 0, "normal"},
+		"a warning beside it":        {"sacctmgr: beware\ngrid|ann|||normal||7|", "", "", 7, 7, "normal"},
 	}
 	for name, tt := range tests {
-		own := ofAccount(parseAssociations(tt.own), tt.account, "short")
-		known := map[string]association{}
-		for ask := accountsOf(own); len(ask) > 0; {
-			ask = addAccounts(known, ask, parseAssociations(tt.accounts))
+		l := limitsOf(tt.own, tt.accounts)
+		if all, got := l.all(), l.most(tt.account, "short", ""); all != tt.all || got != tt.want {
+			t.Errorf("%s: limit %d of all jobs, want %d; %d of account %q, want %d", name, all, tt.all, got, tt.account,
+				tt.want)
 		}
-		if got := assocLimit(own, known); got != tt.want {
-			t.Errorf("%s: limit %d, want %d", name, got, tt.want)
-		}
-		if got := usualQOS(own); got != tt.usual {
+		if got := usualQOS(ofAccount(l.own, tt.account, "short")); got != tt.usual {
 			t.Errorf("%s: usual QOS %q, want %q", name, got, tt.usual)
 		}
 	}
@@ -59,24 +74,31 @@ func TestLimits_OfQOS(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"long": "part_long"}, partitions); diff != "" {
 		t.Error(diff)
 	}
-	l := submitLimits{assoc: 50, qos: map[string]int{"normal": 40, "fast": 60, "debug": 2, "part_long": 30},
-		partitionQOS: map[string]string{"long": "part_long"}, usualQOS: "normal"}
+	l := limitsOf("grid|ann|||debug,fast,normal|normal|50|", "grid||root|||||")
+	l.qos = map[string]int{"normal": 40, "fast": 60, "debug": 2, "part_long": 30}
+	l.partitionQOS = map[string]string{"long": "part_long"}
 	for _, tt := range []struct {
 		queue, qos string
 		want       int
 	}{{"short", "", 40}, {"short", "fast", 50}, {"short", "debug", 2}, {"long", "", 30}, {"long", "unknown", 30},
 		{"short", "unknown", 50}} {
-		if got := l.most(tt.queue, tt.qos); got != tt.want {
+		if got := l.most("", tt.queue, tt.qos); got != tt.want {
 			t.Errorf("%v: %d", tt, got)
 		}
 	}
-	if n := (submitLimits{}).most("short", ""); n != 0 {
-		t.Errorf("nothing known: %d", n)
+	if n := l.all(); n != 50 {
+		t.Errorf("jobs may have any of three QOSes: limit %d of all jobs, want 50", n)
+	}
+	if l.own[0].qos = []string{"normal"}; l.all() != 40 {
+		t.Errorf("jobs have one QOS: limit %d of all jobs, want 40", l.all())
+	}
+	if l := (submitLimits{}); l.most("", "short", "") != 0 || l.all() != 0 {
+		t.Errorf("nothing known: %d, %d", l.most("", "short", ""), l.all())
 	}
 }
 
-// The limit of the default QOS limits the size of bulks. A bulk for a QOS or a partition with a smaller limit is
-// rejected by the adapter before sbatch runs.
+// Only limits on all jobs of the account are among the capabilities. The size of a bulk also obeys the limits of its
+// account, QOS and partition: a larger bulk is rejected by the adapter before sbatch runs.
 func TestLimits_BoundBulks(t *testing.T) {
 	config, err := filepath.Abs("testdata/config.txt")
 	if err != nil {
@@ -91,8 +113,9 @@ ping) echo "Slurmctld(primary) at vm is UP";;
 esac`,
 		"sinfo": `echo "short*` + node + `; echo "long` + node,
 		"sacctmgr": `case "$*" in
-*" user="*) echo "atlas|ann|||debug,normal|normal||";;
-*" account=atlas "*) echo "atlas||grid||normal|||"; echo "atlas|bob|||normal|||1";;
+*" user="*) echo "atlas|ann|||debug,normal|normal||"; echo "eight|ann|||normal|normal||";;
+*" account=atlas,eight "*) echo "atlas||grid||normal|||"; echo "atlas|bob|||normal|||1"
+	echo "eight||grid||normal|||8";;
 *" account=grid "*) echo "grid||root||normal|||25";;
 *" account=root "*) echo "root||||normal|||";;
 *" qos "*) echo "normal|10||"; echo "debug|3||"; echo "part||5|";;
@@ -106,19 +129,22 @@ esac`,
 		t.Fatal(err)
 	}
 	a.asked.Wait()
-	if got := a.Capabilities(); got.MaxBulk != 10 || got.MaxQueued != 10 {
-		t.Errorf("bulks of %d, %d queued; want 10 of each, of the QOS", got.MaxBulk, got.MaxQueued)
+	if got := a.Capabilities(); got.MaxBulk != 25 || got.MaxQueued != 25 {
+		t.Errorf("bulks of %d, %d queued; want 25 of each, of the account above all", got.MaxBulk, got.MaxQueued)
 	}
-	if n := a.site.submit.assoc; n != 25 {
-		t.Errorf("limit %d of the account above, want 25", n)
+	for want, r := range map[int]jjm.Request{10: {}, 3: {QOS: "debug"}, 5: {Queue: "long"}, 8: {Account: "eight"}} {
+		if got := a.MaxBulkOf(r); got != want {
+			t.Errorf("bulks of %d, want %d: %+v", got, want, r)
+		}
 	}
 	submit := func(n int, r jjm.Request) error {
 		_, err := a.Submit(t.Context(), adapters.Bulk{Tag: "jabc", N: n, Dir: "/", Argv: []string{"/bin/true"}, Request: r,
 			Owner: jjm.Owner{UID: os.Getuid(), User: "ann"}})
 		return err
 	}
-	for what, r := range map[string]jjm.Request{"QOS": {QOS: "debug"}, "partition": {Queue: "long"}} {
-		if err := submit(6, r); !adapters.IsTooMany(err) || !adapters.IsNotAsked(err) || jjm.KindOf(err) != jjm.Busy {
+	for what, r := range map[string]jjm.Request{"QOS": {QOS: "debug"}, "partition": {Queue: "long"},
+		"account": {Account: "eight"}} {
+		if err := submit(9, r); !adapters.IsTooMany(err) || !adapters.IsNotAsked(err) || jjm.KindOf(err) != jjm.Busy {
 			t.Errorf("too many for the %s: %v", what, err)
 		}
 	}

@@ -278,10 +278,9 @@ func capabilities(s *site, c Config) adapters.Capabilities {
 		Guarantee: "not known: the controller has not been asked yet",
 	}
 	if s != nil {
-		queue := cmp.Or(c.Queue, s.defaultQueue)
-		p := s.partitions[queue]
+		p := s.partitions[cmp.Or(c.Queue, s.defaultQueue)]
 		out.MaxBulk, out.MaxQueued = min(s.maxArray, s.maxJobs), s.maxJobs
-		if most := s.submit.most(queue, c.QOS); most > 0 {
+		if most := s.submit.all(); most > 0 {
 			out.MaxBulk, out.MaxQueued = min(out.MaxBulk, most), min(out.MaxQueued, most)
 		}
 		out.Accounting, out.Guarantee = s.accounting, guarantee(s)

@@ -84,9 +84,11 @@ type key struct {
 }
 
 var (
-	_ adapters.Adapter = (*Adapter)(nil)
-	_ adapters.Prober  = (*Adapter)(nil)
-	_ adapters.Checker = (*Adapter)(nil)
+	_ adapters.Adapter     = (*Adapter)(nil)
+	_ adapters.Prober      = (*Adapter)(nil)
+	_ adapters.Checker     = (*Adapter)(nil)
+	_ adapters.HostChecker = (*Adapter)(nil)
+	_ adapters.BulkLimiter = (*Adapter)(nil)
 )
 
 // New returns an adapter; it is the constructor for adapters.Registry. It runs no command.

@@ -404,7 +404,7 @@ func TestSite_RecordedConfiguration(t *testing.T) {
 		c.Slots != 96 || c.MaxCores != 64 {
 		t.Errorf("%+v", c)
 	}
-	s.submit.assoc = 100
+	s.submit.own = []association{{maxSubmit: 100}}
 	if c := capabilities(s, Config{}); c.MaxBulk != 100 || c.MaxQueued != 100 {
 		t.Errorf("%+v", c)
 	}

@@ -85,6 +85,20 @@ func TestTooMany_ASmallerLimitOfABulkIsNoLimitOfTheAccount(t *testing.T) {
 	})
 }
 
+// A queue accepts only three jobs of an account. The bulks for this queue are never larger, so that none is refused for
+// its size.
+func TestTooMany_BulksObeyTheLimitOfTheirQueue(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{QueueMaxJobs: map[string]int{"few": 3}, Life: 10 * time.Minute}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(10, `request.queue = "few"`))
+		w.running(id, 3)
+		w.final(24*time.Hour, id)
+		w.verify(id, done(10))
+		w.verifyQuiet()
+	})
+}
+
 // The engine learns from refusals how many jobs an account may have. Administrators and the account itself see this
 // limit, until jjm forgets it.
 func TestTooMany_ClustersTellTheLearntLimit(t *testing.T) {

@@ -29,6 +29,9 @@ type SimConfig struct {
 	// MaxJobs is the maximum number of jobs of one owner; further jobs are refused with [adapters.TooMany]. 0 means no
 	// limit; see [Sim.SetMaxJobs].
 	MaxJobs int
+	// QueueMaxJobs is, by queue, the maximum number of jobs of one owner in that queue; further jobs are refused in the
+	// same way as jobs beyond MaxJobs. A queue that is not in it has no limit.
+	QueueMaxJobs map[string]int
 	// TwoPhase means that bulks are submitted held, and run after a Release.
 	TwoPhase bool
 	// NoSharedFS means that workers do not see the work area.
@@ -179,8 +182,9 @@ type Sim struct {
 }
 
 var (
-	_ adapters.Adapter = (*Sim)(nil)
-	_ adapters.Watcher = (*Sim)(nil)
+	_ adapters.Adapter     = (*Sim)(nil)
+	_ adapters.BulkLimiter = (*Sim)(nil)
+	_ adapters.Watcher     = (*Sim)(nil)
 )
 
 // NewSim returns a simulation. c.Now must be set.

@@ -26,6 +26,10 @@ func (s *Sim) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, er
 		return adapters.Receipt{}, adapters.TooMany(jjm.Errorf(jjm.Busy, "%s: simulated: at most %d jobs of an account",
 			s.c.Name, s.c.MaxJobs))
 	}
+	if most := s.c.QueueMaxJobs[b.Request.Queue]; most > 0 && s.jobsIn(b.Request.Queue, b.Owner)+b.N > most {
+		return adapters.Receipt{}, adapters.TooMany(jjm.Errorf(jjm.Busy,
+			"%s: simulated: at most %d jobs of an account in queue %s", s.c.Name, most, b.Request.Queue))
+	}
 	fault := Accept
 	if len(s.faults) > 0 {
 		fault, s.faults = s.faults[0], s.faults[1:]
@@ -53,6 +57,13 @@ func (s *Sim) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, er
 	return adapters.Receipt{ID: id}, nil
 }
 
+// MaxBulkOf returns the limit on jobs in the queue of a request.
+func (s *Sim) MaxBulkOf(r jjm.Request) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.c.QueueMaxJobs[r.Queue]
+}
+
 func (s *Sim) check(b adapters.Bulk) error {
 	bad := func(text string) error {
 		return jjm.Errorf(jjm.Invalid, "%s: submit bulk of tag %.20q: %s", s.c.Name, string(b.Tag), text)
@@ -64,6 +75,8 @@ func (s *Sim) check(b adapters.Bulk) error {
 		return bad("n: want 1 to " + strconv.Itoa(s.c.MaxBulk) + " jobs")
 	case b.N > s.c.MaxBulk:
 		return adapters.CheckBulk(b, adapters.Capabilities{MaxBulk: s.c.MaxBulk})
+	case s.c.QueueMaxJobs[b.Request.Queue] > 0 && b.N > s.c.QueueMaxJobs[b.Request.Queue]:
+		return adapters.CheckBulk(b, adapters.Capabilities{MaxBulk: s.c.QueueMaxJobs[b.Request.Queue]})
 	case len(b.Argv) == 0 || strings.Contains(strings.Join(b.Argv, ""), "\x00"):
 		return bad("argv: want a command without NUL characters")
 	case b.Transfer == nil && !filepath.IsAbs(b.Dir):

@@ -200,3 +200,14 @@ func (s *Sim) Next() (time.Time, bool) {
 	}
 	return at.Time(), ok
 }
+
+// jobsIn returns how many jobs of an owner wait or run in a queue.
+func (s *Sim) jobsIn(queue string, o jjm.Owner) (n int) {
+	s.step()
+	for _, b := range s.bulks {
+		if b.Owner == o && b.Request.Queue == queue {
+			n += b.alive
+		}
+	}
+	return n
+}

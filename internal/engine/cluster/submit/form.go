@@ -141,7 +141,7 @@ func (fo *former) alike(mem state.Memory, demands []plan.Demand, budgets []plan.
 			alike = append(alike, d)
 		}
 	}
-	return plan.Site(alike, max(fo.sys.Caps().MaxBulk, 1))
+	return plan.Site(alike, fo.sys.MaxBulk(most.request))
 }
 
 // fill takes the members of b from the ready local jobs according to shares, adds them to b, and returns copies of

@@ -44,6 +44,17 @@ func (sys *System) Lanes() *fair.Lanes {
 // Caps returns the adapter's capabilities. Callers must not keep them, because a probe may change them at any time.
 func (sys *System) Caps() adapters.Capabilities { return sys.Adapter.Capabilities() }
 
+// MaxBulk returns the largest number of jobs with a request in one submission. It is at least 1.
+func (sys *System) MaxBulk(r jjm.Request) int {
+	most := sys.Caps().MaxBulk
+	if limiter, ok := sys.Adapter.(adapters.BulkLimiter); ok {
+		if n := limiter.MaxBulkOf(r); n > 0 {
+			most = min(most, n)
+		}
+	}
+	return max(most, 1)
+}
+
 // Account returns the account that runs an owner's jobs: the service account if there is one, else the owner.
 func (sys *System) Account(owner jjm.Owner) jjm.Owner {
 	if a := sys.b.Deps.Account; a != nil {
