@@ -824,7 +824,12 @@ CREATE TRIGGER removals_fixed BEFORE UPDATE ON removals BEGIN
 		OR EXISTS (SELECT 1 FROM part_inputs WHERE grid = OLD.grid)
 		OR EXISTS (SELECT 1 FROM cover_input WHERE grid = OLD.grid)
 		OR EXISTS (SELECT 1 FROM input_files WHERE grid = OLD.grid)
-		OR EXISTS (SELECT 1 FROM inputs WHERE grid = OLD.grid);
+		OR EXISTS (SELECT 1 FROM inputs WHERE grid = OLD.grid)
+		OR EXISTS (SELECT 1 FROM retractions WHERE grid = OLD.grid)
+		OR EXISTS (SELECT 1 FROM steps WHERE grid = OLD.grid)
+		OR EXISTS (SELECT 1 FROM output_templates WHERE grid = OLD.grid)
+		OR EXISTS (SELECT 1 FROM told WHERE grid = OLD.grid)
+		OR EXISTS (SELECT 1 FROM notices WHERE grid = OLD.grid);
 END;
 
 CREATE TRIGGER removals_keep BEFORE DELETE ON removals BEGIN
