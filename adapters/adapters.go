@@ -77,6 +77,12 @@ type HostChecker interface {
 	UnknownHosts(ctx context.Context, hosts []string) ([]string, error)
 }
 
+// Diagnoser is implemented by adapters that know a command with which a person finds out whether the batch system
+// runs. Diagnosis returns the command line, such as "scontrol ping". It does no I/O.
+type Diagnoser interface {
+	Diagnosis() string
+}
+
 // Capabilities describes the limits and properties of a batch system, including those of its adapter.
 type Capabilities struct {
 	// MaxBulk is the largest number of jobs in one Submit.

@@ -40,7 +40,7 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			return why.Of(f)
 		}
 		if _, known := silent[l.Cluster]; !known {
-			silent[l.Cluster] = c.health.Silent()
+			silent[l.Cluster] = c.silent()
 		}
 		if own != nil {
 			f.Missing, f.Unjudged = own.Missing, own.Unjudged
@@ -174,13 +174,12 @@ func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name st
 // closedBySilence returns the cause for local jobs that cannot be submitted to c because c does not answer. The cause
 // has no code if c answers.
 func closedBySilence(c *Cluster) why.Cause {
-	s := c.health.Silent()
+	s := c.silent()
 	if s.Text == "" {
 		return why.Cause{}
 	}
-	return why.Cause{Code: why.Silent, Since: s.Since,
-		Text:   fmt.Sprintf("cluster %s does not answer: %s", c.Name, s.Text),
-		Remedy: "see jjm clusters; jjm goes on by itself once it answers"}
+	s.Code, s.Text = why.Silent, fmt.Sprintf("cluster %s does not answer: %s", c.Name, s.Text)
+	return s
 }
 
 // submissionFails returns why the commands of the clusters fail to which local jobs of g with a place may go. The
