@@ -84,6 +84,12 @@ type BulkLimiter interface {
 	MaxBulkOf(r jjm.Request) int
 }
 
+// Diagnoser is implemented by adapters that know a command with which a person finds out whether the batch system
+// runs. Diagnosis returns the command line, such as "scontrol ping". It does no I/O.
+type Diagnoser interface {
+	Diagnosis() string
+}
+
 // Capabilities describes the limits and properties of a batch system, including those of its adapter.
 type Capabilities struct {
 	// MaxBulk is the largest number of jobs in one Submit.

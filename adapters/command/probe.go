@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"jjm/adapters"
 	"jjm/internal/jjm"
@@ -31,6 +32,15 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	a.caps.SharedFS = true
 	a.caps.MaxBulk = a.config.Bulk(a.caps.MaxBulk)
 	return nil
+}
+
+// Diagnosis returns the command of the description's first probe, "" if the description has no probe.
+func (a *Adapter) Diagnosis() string {
+	if len(a.d.probes) == 0 {
+		return ""
+	}
+	p := a.d.probes[0]
+	return strings.Join(p.command.argv(p.values(a.config.Queue)), " ")
 }
 
 // values returns the words that replace %__OPTIONS__ in the command: the words that select the cluster's default queue,

@@ -224,6 +224,9 @@ func expressionProblem(text string) string {
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
+// Diagnosis returns the command that lists the schedds that report to the collector.
+func (a *Adapter) Diagnosis() string { return "condor_status -schedd" }
+
 // Capabilities returns the capabilities of HTCondor with this configuration.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()

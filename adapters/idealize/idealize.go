@@ -60,7 +60,8 @@ type Deps struct {
 
 // Adapter is an idealized adapter. It has the optional interfaces of the inner adapter. If the inner adapter lacks an
 // interface, Run only waits for the end of its context, Changed returns a nil channel, Check is adapters.PlainOnly,
-// UnknownHosts returns no hosts, and Close does nothing. It is an [adapters.Prober] only if the inner adapter is one.
+// UnknownHosts returns no hosts, MaxBulkOf returns 0, Diagnosis returns "", and Close does nothing. It is an
+// [adapters.Prober] only if the inner adapter is one.
 type Adapter struct {
 	inner adapters.Adapter
 	limit *limit
@@ -73,6 +74,8 @@ var (
 	_ adapters.Watcher     = (*Adapter)(nil)
 	_ adapters.Checker     = (*Adapter)(nil)
 	_ adapters.HostChecker = (*Adapter)(nil)
+	_ adapters.BulkLimiter = (*Adapter)(nil)
+	_ adapters.Diagnoser   = (*Adapter)(nil)
 	_ io.Closer            = (*Adapter)(nil)
 	_ adapters.Prober      = probing{}
 )
@@ -186,6 +189,22 @@ func (a *Adapter) UnknownHosts(ctx context.Context, hosts []string) (unknown []s
 		return err
 	})
 	return unknown, err
+}
+
+// MaxBulkOf returns the inner adapter's limit, 0 if the inner adapter has none.
+func (a *Adapter) MaxBulkOf(r jjm.Request) int {
+	if l, ok := a.inner.(adapters.BulkLimiter); ok {
+		return l.MaxBulkOf(r)
+	}
+	return 0
+}
+
+// Diagnosis returns the inner adapter's command, "" if the inner adapter has none.
+func (a *Adapter) Diagnosis() string {
+	if d, ok := a.inner.(adapters.Diagnoser); ok {
+		return d.Diagnosis()
+	}
+	return ""
 }
 
 // Run calls the inner adapter's Run. If the adapter has none, it waits until ctx ends and returns nil.

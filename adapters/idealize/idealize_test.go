@@ -434,6 +434,8 @@ func (a *able) Run(context.Context) error       { a.ran = true; return nil }
 func (a *able) Changed() <-chan struct{}        { return a.changed }
 func (a *able) Check(jjm.Request) error         { return errInvalid }
 func (a *able) Close() error                    { a.closed = true; return nil }
+func (a *able) Diagnosis() string               { return "able ping" }
+func (a *able) MaxBulkOf(jjm.Request) int       { return 3 }
 func (a *able) Probe(ctx context.Context) error { return a.command(ctx, idealize.Probe, "") }
 
 func TestWrap_PassesOnOptionalInterfaces(t *testing.T) {
@@ -446,6 +448,12 @@ func TestWrap_PassesOnOptionalInterfaces(t *testing.T) {
 	if a.(adapters.Watcher).Changed() != (<-chan struct{})(inner.changed) ||
 		!errors.Is(a.(adapters.Checker).Check(jjm.Request{}), errInvalid) {
 		t.Error("watcher or checker is not the inner one")
+	}
+	if n := a.(adapters.BulkLimiter).MaxBulkOf(jjm.Request{}); n != 3 {
+		t.Errorf("bulks of %d, want 3", n)
+	}
+	if got := a.(adapters.Diagnoser).Diagnosis(); got != "able ping" {
+		t.Errorf("the diagnosis is %q", got)
 	}
 	if a.Name() != "scripted" || a.Capabilities().MaxBulk != 7 {
 		t.Error(a.Name(), a.Capabilities())
@@ -460,7 +468,8 @@ func TestWrap_PassesOnOptionalInterfaces(t *testing.T) {
 		t.Error(err)
 	}
 	if plain.(adapters.Watcher).Changed() != nil || plain.(adapters.Checker).Check(jjm.Request{}) != nil ||
-		plain.(io.Closer).Close() != nil {
+		plain.(io.Closer).Close() != nil || plain.(adapters.Diagnoser).Diagnosis() != "" ||
+		plain.(adapters.BulkLimiter).MaxBulkOf(jjm.Request{}) != 0 {
 		t.Error("an ability that is not there does something")
 	}
 }

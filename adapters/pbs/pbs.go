@@ -163,6 +163,9 @@ func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 // Name returns the cluster's name in the configuration.
 func (a *Adapter) Name() string { return a.name }
 
+// Diagnosis returns the command that shows the state of the server.
+func (a *Adapter) Diagnosis() string { return "qstat -B" }
+
 // Capabilities returns the capabilities of this complex. Facts that were not yet probed have safe defaults.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()

@@ -168,6 +168,9 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
+// Diagnosis returns the command that shows the queues if the qmaster answers.
+func (a *Adapter) Diagnosis() string { return "qstat -f" }
+
 // Capabilities returns the capabilities of this Grid Engine. Until Probe has succeeded, the values are cautious.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()

@@ -47,16 +47,21 @@ const (
 // lag is the longest time until the controller learns of a job's end.
 const lag = time.Second
 
-// Probe checks whether the controller answers, and then reads its settings and partitions. The first command is
-// "scontrol ping", the only command that ends within 14 ms if the controller does not run.
+// ping is the only command that ends within 14 ms if the controller does not run.
+const ping = "scontrol ping"
+
+// Diagnosis returns the command that shows whether the controllers run.
+func (a *Adapter) Diagnosis() string { return ping }
+
+// Probe checks whether the controller answers, and then reads its settings and partitions. The first command is ping.
 func (a *Adapter) Probe(ctx context.Context) error {
-	out, err := a.timed.Run(ctx, nil, "scontrol", "ping")
+	out, err := a.timed.Run(ctx, nil, strings.Fields(ping)...)
 	if err != nil {
 		return fmt.Errorf("slurm: probe: %w", adapters.AsBusy(err))
 	}
 	if !pingAnswered(string(out.Stdout)) {
-		return jjm.Errorf(jjm.Busy, "slurm: probe: no controller answers: scontrol ping: exit %d: %s",
-			out.Exit, adapters.Brief(append(out.Stdout, out.Stderr...)))
+		return jjm.Errorf(jjm.Busy, "slurm: probe: no controller answers: %s: exit %d: %s", ping, out.Exit,
+			adapters.Brief(append(out.Stdout, out.Stderr...)))
 	}
 	s, err := a.querySite(ctx)
 	if err != nil {

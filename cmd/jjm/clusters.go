@@ -36,7 +36,7 @@ type resetCluster struct {
 // Help returns the text of --help below the usage.
 func (*showClusters) Help() string {
 	return "LISTING is how long a listing of all jobs takes, and how often jjm lists. COMMANDS is how many commands " +
-		"ran within the last minute, and how many may run. The lines below the table show the problems, how many " +
+		"ran within the last minute, and how many may run. The lines below the table show the problems and what to do about them, how many " +
 		"jobs of an account the batch system accepts if it refused more, and the storages that a cluster can read, " +
 		"if not all."
 }
@@ -168,8 +168,11 @@ func clusterNotes(cl wire.Cluster) []string {
 	if b := cl.Breaker; b == nil && !cl.Healthy && cl.Cause != "" {
 		notes = append(notes, "no listing"+since(cl.Since)+": "+cl.Cause)
 	} else if b != nil {
-		notes = append(notes, fmt.Sprintf("circuit breaker %s%s: %s; next probe %s, or jjm clusters reset %s",
-			b.State, since(b.Since), b.Cause, plain.Clock(b.NextProbe), cl.Name))
+		notes = append(notes, fmt.Sprintf("circuit breaker %s%s: %s; next probe %s", b.State, since(b.Since), b.Cause,
+			plain.Clock(b.NextProbe)))
+	}
+	if cl.Remedy != "" {
+		notes = append(notes, "do: "+cl.Remedy)
 	}
 	if b := cl.Accounting; b != nil {
 		notes = append(notes, fmt.Sprintf("no accounting%s: %s; asked again %s", since(b.Since), b.Cause,

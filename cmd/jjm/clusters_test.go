@@ -38,6 +38,18 @@ func TestClusterNotes_TellACauseOnce(t *testing.T) {
 	}
 }
 
+// The line after an outage says what to do about it.
+func TestClusterNotes_TellTheRemedyAfterTheOutage(t *testing.T) {
+	breaker := &wire.Breaker{State: "open", Cause: "squeue: exit 1"}
+	for name, c := range map[string]wire.Cluster{"no listing: squeue: exit 1": {Cause: "squeue: exit 1"},
+		"circuit breaker open: squeue: exit 1; next probe -": {Breaker: breaker}} {
+		c.Remedy = "scontrol ping shows whether it runs"
+		if diff := cmp.Diff([]string{name, "do: " + c.Remedy}, clusterNotes(c)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // The lines below the table contain a limit that jjm learnt from refusals, with its times and the batch system's
 // message.
 func TestClusterNotes_TellALearntLimit(t *testing.T) {

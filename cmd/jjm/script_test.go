@@ -96,6 +96,7 @@ func clustersOfBed() []wire.Cluster {
 			Since: 1700000010000, Listing: jjm.Duration(2500 * time.Millisecond), Interval: jjm.Duration(25 * time.Second),
 			Commands: 37, Ceiling: 300,
 			Breaker: &wire.Breaker{State: "open", Since: 1700000010000, Cause: "slurmctld is DOWN", NextProbe: 1700000100000},
+			Remedy:  "scontrol ping shows whether it runs",
 			Accounting: &wire.Breaker{State: "open", Since: 1700000015000, Cause: "sacct: Connection refused",
 				NextProbe: 1700000075000},
 			Trouble: []string{"missing from the listings of farm since 2023-11-14 22:00 UTC: 3 local jobs: 17.1, 17.2, 17.5"}},

@@ -66,7 +66,7 @@ func TestChecks_ShowAnOutage(t *testing.T) {
 		})
 		w.pass(20 * time.Minute)
 		c := w.state("listing", "cold", health.Critical, "cluster cold has not answered for ")
-		if c.Since == 0 || c.Detail == "" || !strings.Contains(c.Remedy, "jjm clusters") {
+		if c.Since == 0 || c.Detail == "" || !strings.Contains(c.Remedy, "jjm clusters reset cold") {
 			t.Errorf("%+v", c)
 		}
 		w.state("listing", "sim", health.OK, "cluster sim ")

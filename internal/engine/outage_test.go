@@ -8,6 +8,7 @@ import (
 	"jjm/adapters/idealize"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
 	"jjm/internal/testkit/adaptertest"
 )
 
@@ -138,4 +139,33 @@ func TestOutage_ABulkThatReachedNoCommandIsNotLookedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// During an outage, jjm clusters, jjm health and jjm why advise the same: the command that shows whether the batch
+// system runs, and how jjm goes on. The advice is gone after the outage.
+func TestOutage_EveryAnswerAdvisesTheSame(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
+		runs := w.submit(alice, mc(2))
+		w.running(runs, 2)
+		w.sim.Down(2 * time.Hour)
+		w.causes(runs, why.Unknown, 2, "cluster sim answers no listing, and the local job goes on meanwhile: ")
+		waits := w.submit(alice, mc(3))
+		want := w.sim.Diagnosis() + " shows whether the batch system of cluster sim runs; jjm goes on by itself once it " +
+			"answers, or at once after jjm clusters reset sim"
+		for answer, got := range map[string]string{
+			"clusters":             w.site("sim").Remedy,
+			"health":               w.checked(admin, "listing", "sim").Remedy,
+			"why, of running jobs": w.causes(runs, why.Unknown, 2, "").Remedy,
+			"why, of waiting jobs": w.causes(waits, why.Silent, 3, "").Remedy,
+		} {
+			if got != want {
+				t.Errorf("%s advises %q, want %q", answer, got, want)
+			}
+		}
+		w.until(3*time.Hour, "the end of the outage", func() bool { return w.site("sim").Healthy })
+		if got := w.site("sim").Remedy; got != "" {
+			t.Errorf("after the outage clusters advises %q", got)
+		}
+	})
 }

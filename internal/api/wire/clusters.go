@@ -52,10 +52,12 @@ type Breaker struct {
 
 // Cluster is the state of one batch system.
 type Cluster struct {
-	Name      string `json:"name"`
-	Kind      string `json:"kind"`
-	Healthy   bool   `json:"healthy"`
-	Cause     string `json:"cause,omitempty"` // the reason why it is not healthy
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`
+	Healthy bool   `json:"healthy"`
+	Cause   string `json:"cause,omitempty"` // the reason why it is not healthy
+	// Remedy is what a person can do if the cluster is not healthy or its circuit breaker is not closed; else "".
+	Remedy    string `json:"remedy,omitempty"`
 	Guarantee string `json:"guarantee"`
 	Slots     int    `json:"slots"`
 	// Storages are the storages whose files its workers can read. Empty means all.

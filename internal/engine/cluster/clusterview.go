@@ -38,6 +38,9 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 		w.Commands, w.Ceiling = s.Used, s.Ceiling
 		w.Breaker, w.Accounting = breakerView(s.Breaker), breakerView(s.Accounting)
 	}
+	if !w.Healthy || w.Breaker != nil {
+		w.Remedy = c.remedy()
+	}
 	return w
 }
 

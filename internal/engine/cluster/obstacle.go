@@ -16,6 +16,7 @@ type obstacle struct {
 	order   jjm.Order // that pauses the submission, if the code is why.Paused
 	cluster string    // that does not answer, if the code is why.Silent
 	reason  string    // for people; of a silent cluster, why it does not answer
+	remedy  string    // what a person can do, if the code is why.Silent
 	since   jjm.Time  // when it began, 0 if that is not known
 }
 
@@ -46,7 +47,7 @@ type clusterFacts struct {
 	order  jjm.Order // the order that pauses the cluster, or the queue of the local jobs
 	paused bool      // whether there is such an order
 	window string    // why a maintenance window closes the cluster, "" if none does
-	silent why.Cause // why the cluster does not answer, and since when; no text if it answers
+	silent why.Cause // why the cluster does not answer, since when, and what to do; no text if it answers
 }
 
 // obstacle returns what prevents the submission of local jobs to the cluster. The first fact counts.
@@ -57,7 +58,8 @@ func (f *clusterFacts) obstacle() obstacle {
 	case f.window != "":
 		return obstacle{code: why.Maintenance, reason: f.window}
 	case f.silent.Text != "":
-		return obstacle{code: why.Silent, cluster: f.name, reason: f.silent.Text, since: f.silent.Since}
+		return obstacle{code: why.Silent, cluster: f.name, reason: f.silent.Text,
+			remedy: f.silent.Remedy, since: f.silent.Since}
 	}
 	return obstacle{}
 }
@@ -88,7 +90,7 @@ func (o *obstacle) cause(user string) why.Cause {
 		c.Remedy = "jjm remove grid jobs of " + user + " that are over"
 	case why.Silent:
 		c.Text += ": " + o.reason
-		c.Remedy = "see jjm clusters; jjm goes on by itself once it answers"
+		c.Remedy = o.remedy
 	case why.NoCluster:
 		c.Remedy = "put the [[cluster]] back and start the daemon again"
 	}
@@ -107,7 +109,7 @@ func (cs *Clusters) siteObstacle(mem state.Memory, g *state.Grid, now jjm.Time) 
 func (cs *Clusters) placeObstacles(mem state.Memory, g *state.Grid, place int32, now jjm.Time) (all []obstacle) {
 	r := state.RequestAt(&g.Job, place)
 	for _, name := range mem.Candidates(g, place) {
-		f := clusterFacts{name: name, window: cs.site.Window(mem, name, r, now), silent: cs.all[name].health.Silent()}
+		f := clusterFacts{name: name, window: cs.site.Window(mem, name, r, now), silent: cs.all[name].silent()}
 		f.order, f.paused = mem.OrderedAt(jjm.OrderPause, name, r, now)
 		o := f.obstacle()
 		if o.code == "" {

@@ -17,7 +17,7 @@ func TestObstacle_TheFirstFactCountsAndIsToldTwice(t *testing.T) {
 	limited.Until = 9
 	site := func(f siteFacts) obstacle { return f.obstacle() }
 	here := func(f clusterFacts) obstacle { return f.obstacle() }
-	silence := why.Cause{Text: "timed out", Since: 7}
+	silence := why.Cause{Text: "timed out", Since: 7, Remedy: "ping it"}
 	for name, test := range map[string]struct {
 		got  obstacle
 		text string
@@ -39,7 +39,7 @@ func TestObstacle_TheFirstFactCountsAndIsToldTwice(t *testing.T) {
 			why.Cause{Code: why.Maintenance, Text: "w"}},
 		"silence": {here(clusterFacts{name: "c1", silent: silence}), "cluster c1 does not answer",
 			why.Cause{Code: why.Silent, Text: "cluster c1 does not answer: timed out", Since: 7,
-				Remedy: "see jjm clusters; jjm goes on by itself once it answers"}},
+				Remedy: "ping it"}},
 	} {
 		if got := test.got.text(); got != test.text {
 			t.Errorf("%s: the status is %q: want %q", name, got, test.text)

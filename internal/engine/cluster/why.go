@@ -40,7 +40,7 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			return why.Of(f)
 		}
 		if _, known := silent[l.Cluster]; !known {
-			silent[l.Cluster] = c.health.Silent()
+			silent[l.Cluster] = c.silent()
 		}
 		if own != nil {
 			f.Missing, f.Unjudged = own.Missing, own.Unjudged
@@ -89,7 +89,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	if b == nil || b.Error == "" {
 		return why.Cause{}
 	}
-	silence := clusterFacts{name: c.Name, silent: c.health.Silent()}
+	silence := clusterFacts{name: c.Name, silent: c.silent()}
 	if o := silence.obstacle(); o.code != "" {
 		return o.cause(b.Owner.User)
 	}

@@ -55,17 +55,16 @@ func listing(f Facts, cl *wire.Cluster) wire.HealthCheck {
 
 // outage checks the health of a cluster and its circuit breaker. If the cluster answers, the check has no state.
 func outage(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
-	since, cause, remedy := cl.Since, cl.Cause, "see jjm clusters; jjm goes on by itself once the cluster answers"
+	since, cause := cl.Since, cl.Cause
 	switch b := cl.Breaker; {
 	case b != nil:
 		since, cause = b.Since, b.Cause
-		remedy = "repair the batch system; then jjm clusters reset " + cl.Name + ", or wait for the next probe"
 	case cl.Healthy:
 		return wire.HealthCheck{}
 	}
 	silent := age(now, since)
 	return wire.HealthCheck{State: graded(silent, 0, OutageCritical), Name: "listing", Of: cl.Name, Since: since,
-		Text: "cluster " + cl.Name + " has not answered for " + jjm.HowLong(silent), Detail: cause, Remedy: remedy}
+		Text: "cluster " + cl.Name + " has not answered for " + jjm.HowLong(silent), Detail: cause, Remedy: cl.Remedy}
 }
 
 // unsettled checks the submissions to a cluster for which the answer was lost.

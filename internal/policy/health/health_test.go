@@ -59,10 +59,14 @@ func TestChecks_EachThreshold(t *testing.T) {
 		return func(f *health.Facts) { change(&f.Clusters[0]) }
 	}
 	silent := func(d time.Duration) func(*health.Facts) {
-		return slurm(func(c *wire.Cluster) { c.Healthy, c.Since, c.Cause = false, ago(d), "connection refused" })
+		return slurm(func(c *wire.Cluster) {
+			c.Healthy, c.Since, c.Cause, c.Remedy = false, ago(d), "connection refused", "look"
+		})
 	}
 	breaker := func(d time.Duration) func(*health.Facts) {
-		return slurm(func(c *wire.Cluster) { c.Breaker = &wire.Breaker{State: "open", Since: ago(d), Cause: "timed out"} })
+		return slurm(func(c *wire.Cluster) {
+			c.Breaker, c.Remedy = &wire.Breaker{State: "open", Since: ago(d), Cause: "timed out"}, "look"
+		})
 	}
 	listed := func(d time.Duration) func(*health.Facts) { return slurm(func(c *wire.Cluster) { c.LastSeen = ago(d) }) }
 	unsettled := func(d time.Duration) func(*health.Facts) {

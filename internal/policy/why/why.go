@@ -74,8 +74,8 @@ type Facts struct {
 	Refused Cause
 	// Gone is set if the configuration no longer has the cluster of the local job.
 	Gone bool
-	// Silent has a text and a time if the cluster of the local job answers no listing. Missing is the time since which the
-	// local job has been missing from the listings, 0 if it is not missing.
+	// Silent has a text, a time and a remedy if the cluster of the local job answers no listing. Missing is the time since
+	// which the local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
 	// Unjudged has a text and a time if an error prevents the verdict on the ended attempt of the local job.
@@ -105,8 +105,8 @@ func Of(f Facts) Cause {
 	case f.Refused.Code != "":
 		return f.Refused
 	case f.Silent.Text != "":
-		return Cause{Code: Unknown, Text: "cluster " + l.Cluster + " answers no listing: " + f.Silent.Text,
-			Since: f.Silent.Since, Remedy: "see jjm clusters; the local job goes on, and is read again once it answers"}
+		return Cause{Code: Unknown, Since: f.Silent.Since, Remedy: f.Silent.Remedy,
+			Text: "cluster " + l.Cluster + " answers no listing, and the local job goes on meanwhile: " + f.Silent.Text}
 	case f.Missing != 0:
 		return Cause{Code: Unknown, Text: "it is missing from the listings of cluster " + l.Cluster, Since: f.Missing,
 			Remedy: "jjm looks in the accounting and decides then; ask the batch system about job " + l.BatchID}
@@ -132,6 +132,7 @@ func killing(f Facts) Cause {
 	case f.Silent.Text != "":
 		c.Text = "cluster " + f.Local.Cluster + " answers no listing, so nobody knows whether it has ended: " +
 			f.Silent.Text
+		c.Remedy = f.Silent.Remedy
 	}
 	return c
 }

@@ -171,9 +171,9 @@ func TestOf(t *testing.T) {
 		"a limit that ends of other jobs lift": {why.Facts{Local: waits("QOSMaxJobsPerUserLimit")},
 			why.Cause{Code: why.Queued, Text: "QOSMaxJobsPerUserLimit (squeue)", Since: 3, Until: 99}},
 		"a cluster that does not answer": {why.Facts{Local: waits("Resources"),
-			Silent: why.Cause{Text: "connection refused", Since: 5}},
-			why.Cause{Code: why.Unknown, Text: "cluster slurm answers no listing: connection refused", Since: 5,
-				Remedy: "see jjm clusters; the local job goes on, and is read again once it answers"}},
+			Silent: why.Cause{Text: "connection refused", Since: 5, Remedy: "ping it"}},
+			why.Cause{Code: why.Unknown, Text: "cluster slurm answers no listing, and the local job goes on meanwhile: " +
+				"connection refused", Since: 5, Remedy: "ping it"}},
 		"held by the application": {why.Facts{Local: held(jjm.HeldApplication)},
 			why.Cause{Code: why.HeldByApp, Text: "no disk", Since: 8, Remedy: "jjm release 17.3"}},
 		"held by the batch system": {why.Facts{Local: held(jjm.HeldBatchSystem)},

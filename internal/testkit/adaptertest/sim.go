@@ -209,6 +209,9 @@ func NewSim(c SimConfig) *Sim {
 // Name returns the cluster's name.
 func (s *Sim) Name() string { return s.c.Name }
 
+// Diagnosis returns the name of a command that does not exist.
+func (s *Sim) Diagnosis() string { return "simulated-ping " + s.c.Name }
+
 // Capabilities returns the configured capabilities.
 func (s *Sim) Capabilities() adapters.Capabilities {
 	s.mu.Lock()

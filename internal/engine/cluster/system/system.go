@@ -89,6 +89,14 @@ func (sys *System) Hints() <-chan struct{} {
 	return nil
 }
 
+// Diagnosis returns the command with which a person finds out whether the batch system runs, "" if none is known.
+func (sys *System) Diagnosis() string {
+	if d, ok := sys.Adapter.(adapters.Diagnoser); ok {
+		return d.Diagnosis()
+	}
+	return ""
+}
+
 // ProbeEvery is the time between two probes, which ask the batch system for its limits; only its administrator changes
 // the limits. ProbeAgain is the time between two probes while the batch system does not answer. It is shorter, because
 // until an answer comes jjm assumes only the safest limits. A cluster without jobs is listed at the same intervals, to
