@@ -154,7 +154,7 @@ func tiers() map[string]tier {
 		needs.Lint:        {env: needs.Lint, checks: fewChecks, lanes: [][]step{{lint}}},
 		"race":            {env: "test", checks: fewChecks, lanes: [][]step{{race}}},
 		needs.Whole: campaign(needs.Whole,
-			// The step "systems" contains the second step of faults: in this tier both run the same tests.
+			// The step "systems" contains the last step of faults, and "embedded" the step "alerts".
 			slices.Concat([]step{unit, embedded}, faults[:1], operations,
 				[]step{hostile, others, gatekeepers, clientAll, compared}, allOn, []step{race})...),
 	}
