@@ -248,8 +248,8 @@ func parsePartitionQOS(text string) map[string]string {
 	return all
 }
 
-// MaxBulkOf returns how many jobs with a request accounting allows, which depends on account, partition and QOS; 0 if no
-// limit is known.
+// MaxBulkOf returns how many jobs with a request accounting allows, which depends on account, partition and QOS; 0 if
+// no limit is known.
 func (a *Adapter) MaxBulkOf(r jjm.Request) int {
 	a.mu.Lock()
 	s := a.site
