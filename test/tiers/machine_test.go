@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"runtime"
 	"strings"
 	"testing"
@@ -87,4 +88,14 @@ func TestReaper_NothingOutlivesAKilledRunner(t *testing.T) {
 		t.Errorf("then comes %q", rest)
 	}
 	_ = runner.Wait() // killed
+}
+
+// Compilers have one thread each; test programs have as many as without this program.
+func TestOfProgram_HasItsOwnThreads(t *testing.T) {
+	env := []string{"A=1", "GOMAXPROCS=1", "B=2"}
+	for own, want := range map[string][]string{"": {"A=1", "B=2"}, "7": {"A=1", "B=2", "GOMAXPROCS=7"}} {
+		if got := ofProgram(env, own); !slices.Equal(got, want) {
+			t.Errorf("own threads %q: %q, want %q", own, got, want)
+		}
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -100,6 +102,23 @@ const packageVerb = "package"
 // costsVar names the file to which measurePackage adds a line.
 const costsVar = "JJM_COSTS"
 
+// threadsVar is the environment variable that limits the threads of a Go program. Steps whose test programs run through
+// packageVerb compile with one thread for each package, because several steps compile at the same time, and the machine
+// must not be overloaded by it. ownThreadsVar has the value for the test programs, "" if they have no limit.
+const (
+	threadsVar    = "GOMAXPROCS"
+	ownThreadsVar = "JJM_OWN_THREADS"
+)
+
+// ofProgram returns the environment of a test program, given the environment of the go command.
+func ofProgram(env []string, ownThreads string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, threadsVar+"=") })
+	if ownThreads != "" {
+		env = append(env, threadsVar+"="+ownThreads)
+	}
+	return env
+}
+
 // measurePackage runs a test program once it has a slot, adds its cost to the file of costs, and
 // returns the program's exit status.
 func measurePackage(argv []string) int {
@@ -115,6 +134,7 @@ func measurePackage(argv []string) int {
 		return 2
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = ofProgram(os.Environ(), os.Getenv(ownThreadsVar))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	status, err := newReaper().run(cmd)
 	if err != nil {

@@ -251,7 +251,9 @@ func (r *run) step(s step, lane int, try string) error {
 	}
 	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
 		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
-	if s.cached {
+	if !s.cached {
+		cmd.Env = append(cmd.Env, threadsVar+"=1", ownThreadsVar+"="+os.Getenv(threadsVar))
+	} else {
 		cmd.Env = append(cmd.Env, await.Slowness+"="+strconv.Itoa(max(r.machine.slowness(), cachedSlowness)))
 	}
 	if s.race { // the race detector needs each path of the code, not many cases of it
