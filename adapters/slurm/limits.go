@@ -3,6 +3,7 @@ package slurm
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os/user"
 	"slices"
@@ -248,8 +249,8 @@ func parsePartitionQOS(text string) map[string]string {
 	return all
 }
 
-// MaxBulkOf returns how many jobs with a request accounting allows, which depends on account, partition and QOS; 0 if
-// no limit is known.
+// MaxBulkOf returns how many jobs with a request accounting allows in its account, partition and QOS; 0 if no limit is
+// known.
 func (a *Adapter) MaxBulkOf(r jjm.Request) int {
 	a.mu.Lock()
 	s := a.site
@@ -267,8 +268,23 @@ func (a *Adapter) checkSize(b adapters.Bulk) error {
 	if most == 0 || b.N <= most {
 		return nil
 	}
-	r := a.config.Fill(b.Request)
-	return adapters.TooMany(adapters.NotAsked(jjm.Errorf(jjm.Busy,
-		"an array of %s: accounting allows %d submitted jobs in account %q, partition %q and QOS %q; "+
-			"\"\" is the usual one", jjm.Count(b.N, "job"), most, r.Account, r.Queue, r.QOS)))
+	return adapters.TooMany(adapters.NotAsked(jjm.Errorf(jjm.Busy, "an array of %s: %s", jjm.Count(b.N, "job"),
+		a.allowed(b.Request, most))))
+}
+
+// allowed returns a text about the limit most on the submitted jobs with a request.
+func (a *Adapter) allowed(r jjm.Request, most int) string {
+	r = a.config.Fill(r)
+	of := func(what, name string) string { return what + " " + cmp.Or(name, "(the usual one)") }
+	return fmt.Sprintf("accounting allows %s in %s, %s and %s", jjm.Count(most, "submitted job"),
+		of("account", r.Account), of("partition", r.Queue), of("QOS", r.QOS))
+}
+
+// withLimit adds the known limit on the jobs of a bulk to the error of a submission with too many jobs.
+func (a *Adapter) withLimit(err error, b adapters.Bulk) error {
+	most := a.MaxBulkOf(b.Request)
+	if most == 0 || !adapters.IsTooMany(err) || adapters.IsNotStarted(err) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, a.allowed(b.Request, most))
 }

@@ -3,6 +3,7 @@ package slurm
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,6 +151,12 @@ esac`,
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sbatch.ran")); err == nil {
 		t.Error("sbatch was asked for what is too many")
+	}
+	const told = "accounting allows 8 submitted jobs in account eight, partition (the usual one) and QOS (the usual one)"
+	refused := adapters.TooMany(jjm.Errorf(jjm.Busy, "sbatch: exit 1: AssocGrpSubmitJobsLimit"))
+	err = a.withLimit(refused, adapters.Bulk{N: 2, Request: jjm.Request{Account: "eight"}})
+	if !strings.HasSuffix(err.Error(), "AssocGrpSubmitJobsLimit; "+told) || !adapters.IsTooMany(err) {
+		t.Errorf("a refusal by sbatch: %v", err)
 	}
 	if err := submit(3, jjm.Request{QOS: "debug"}); err != nil {
 		t.Errorf("what fits: %v", err)

@@ -63,9 +63,8 @@ func ownOptions(b adapters.Bulk) []string {
 }
 
 // sbatchArgs returns the command line for a bulk. Its parts are, in this order: one process on one node, the options
-// for the request, the options of the job, the options of the site and its hook (extra), the excluded hosts, and
-// jjm's own options. A later
-// option replaces an earlier one.
+// for the request, the options of the job, the options of the site and its hook (extra), the excluded hosts, and jjm's
+// own options. A later option replaces an earlier one.
 func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	args := append([]string{"sbatch", "--parsable", "--nodes=1", "--ntasks=1"}, requestOptions(b.Request, c)...)
 	for line := range strings.Lines(b.Request.Directives) {

@@ -11,7 +11,7 @@ import (
 // Submit submits a bulk as one array, even a bulk of one job.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	r, err := a.submit(ctx, b)
-	err = withoutHosts(err, b.Exclude)
+	err = a.withLimit(withoutHosts(err, b.Exclude), b)
 	if err != nil {
 		return r, fmt.Errorf("slurm: submit bulk %s of %d for %s: %w", b.Tag, b.N, b.Owner.User, err)
 	}

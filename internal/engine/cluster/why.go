@@ -46,6 +46,9 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			f.Missing, f.Unjudged = own.Missing, own.Unjudged
 		}
 		f.Refused, f.Silent = refusedBulk(c, mem, l), silent[l.Cluster]
+		if l.Waits != nil {
+			f.Names = c.namesOf(g.Job.Owner, state.RequestAt(&g.Job, l.Place))
+		}
 		return why.Of(f)
 	}
 	return why.Judge{Now: now, Own: cs.own(now), Of: of}
@@ -96,9 +99,14 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.Name, b.Error), Since: b.Created,
 		Remedy: "see jjm clusters; jjm tries again by itself"}
 	if learnt, _ := c.share.Most(c.Account(b.Owner)); learnt > 0 {
-		out.Code, out.Remedy = why.Limit, ""
+		out.Code, out.Remedy = why.Limit, why.OnRefusal(b.Error, c.namesOf(b.Owner, b.Request))
 	}
 	return out
+}
+
+// namesOf returns the names that local jobs of an owner with a request have in the batch system.
+func (c *Cluster) namesOf(owner jjm.Owner, r jjm.Request) why.Names {
+	return why.Names{QOS: r.QOS, Account: r.Account, User: c.Account(owner).User}
 }
 
 // kept returns the cause that prevents the submission of the local jobs of g with a place now. It checks the possible
@@ -111,7 +119,7 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 		return c
 	}
 	if text := cs.site.Full(mem, g, place, loads(), now); text != "" {
-		return why.Cause{Code: why.Limit, Text: text}
+		return why.Cause{Code: why.Limit, Text: text, Remedy: why.OnRefusal(text, why.Names{})}
 	}
 	return cs.submissionFails(mem, g, place, now)
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"jjm/internal/jjm"
 )
 
 // elided replaces the words of a cause that differ between local jobs.
@@ -19,9 +21,9 @@ const maxCause = 160
 //	"cannot open /data/17/raw.root: no such file" "cannot open …: no such file"
 //	"17.3 wants 12 events, \"x\" has 7"           "… wants … events, … has …"
 //
-// The time that an attempt ran and its host are left out. Paths, quoted texts and numbers, alone or within words,
-// become an ellipsis. A number that names the failure stays: an exit code, a signal, a status or an error number. Only
-// the first line counts. Cause does not change a text that is already a cause, unless the text was cut.
+// The time that an attempt ran and its host are left out. Paths, quoted texts, tags of bulks and numbers, alone or
+// within words, become an ellipsis. A number that names the failure stays: an exit code, a signal, a status or an error
+// number. Only the first line counts. Cause does not change a text that is already a cause, unless the text was cut.
 func Cause(message string) string {
 	return cut(strings.Join(causeWords(message, common), " "), maxCause)
 }
@@ -126,6 +128,8 @@ func common(word, last string) string {
 	switch {
 	case core == "" || strings.Contains(core, elided):
 		return word
+	case (last == "bulk" || last == "tag") && len(core) == jjm.MaxTag && jjm.Tag(core).Valid():
+		return strings.Replace(word, core, elided, 1)
 	case located(core):
 		return strings.Replace(word, core, elided, 1)
 	case number(core) && telling(last):

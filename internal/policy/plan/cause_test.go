@@ -27,12 +27,15 @@ func TestCause_IsTheSameForWhatFailedAlike(t *testing.T) {
 		"Input/output error":                 {"Input/output error"},
 		"job … is gone":                      {"job 0f3a9c77-11aa is gone", "job 48213_2 is gone"},
 		"read …, at …":                       {"read 2.5, at 12:30:01"},
-		"after all it failed":                {"after all it failed"},
-		"write: no space left on device":     {"write: no space left on device"},
-		"first line":                         {"first line\nsecond 7", "  first line  "},
-		"":                                   {"", " \n"},
-		"an unclosed \" stays":               {"an unclosed \" stays"},
-		"größe … überschritten":              {"größe 7 überschritten", "größe 123 überschritten"},
+		"submit bulk … of … (tag …)": {"submit bulk jk2faabcfg7hijk of 17 (tag jk2faabcfg7hijk)",
+			"submit bulk jkqfaabcfgrhijk of 3 (tag jkqfaabcfgrhijk)"},
+		"the bulk of … is gone":          {"the bulk of 17 is gone"},
+		"after all it failed":            {"after all it failed"},
+		"write: no space left on device": {"write: no space left on device"},
+		"first line":                     {"first line\nsecond 7", "  first line  "},
+		"":                               {"", " \n"},
+		"an unclosed \" stays":           {"an unclosed \" stays"},
+		"größe … überschritten":          {"größe 7 überschritten", "größe 123 überschritten"},
 	} {
 		for _, m := range messages {
 			if got := Cause(m); got != want {

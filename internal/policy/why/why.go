@@ -78,6 +78,8 @@ type Facts struct {
 	// which the local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
+	// Names are the names of the local job in the batch system, for remedies.
+	Names Names
 	// Unjudged has a text and a time if an error prevents the verdict on the ended attempt of the local job.
 	Unjudged Cause
 }
@@ -111,7 +113,7 @@ func Of(f Facts) Cause {
 		return Cause{Code: Unknown, Text: "it is missing from the listings of cluster " + l.Cluster, Since: f.Missing,
 			Remedy: "jjm looks in the accounting and decides then; ask the batch system about job " + l.BatchID}
 	}
-	return inBatch(l)
+	return inBatch(l, f.Names)
 }
 
 // unjudged is the advice about an attempt on which an error prevents the verdict.
@@ -166,7 +168,7 @@ func unsent(f Facts) Cause {
 }
 
 // inBatch returns the cause of a local job that a batch system has, or may have.
-func inBatch(l *jjm.LocalJob) Cause {
+func inBatch(l *jjm.LocalJob, n Names) Cause {
 	switch {
 	case l.State == jjm.Submitting && l.Phase == jjm.Doubtful:
 		return Cause{Code: Doubtful, Text: "the answer to its submission was lost; jjm searches cluster " + l.Cluster +
@@ -176,7 +178,7 @@ func inBatch(l *jjm.LocalJob) Cause {
 	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
 		return Cause{Code: Starting, Text: "the batch system is starting it", Since: l.Submitted}
 	case l.State == jjm.Submitted:
-		return queued(l)
+		return queued(l, n)
 	case l.State == jjm.Running:
 		return Cause{Code: Running, Text: runs(l), Since: l.Started}
 	}
@@ -196,7 +198,7 @@ func runs(l *jjm.LocalJob) string {
 }
 
 // queued returns the cause of a local job that waits in a batch system.
-func queued(l *jjm.LocalJob) Cause {
+func queued(l *jjm.LocalJob, n Names) Cause {
 	c := Cause{Code: Queued, Text: "it waits in cluster " + l.Cluster + ", which does not say why", Since: l.Submitted}
 	if l.Waits == nil {
 		return c
@@ -206,8 +208,9 @@ func queued(l *jjm.LocalJob) Cause {
 		return c
 	}
 	c.Text = fmt.Sprintf("%s (%s)", l.Waits.Reason, cmp.Or(l.Waits.Source, l.Cluster))
-	if remedy, never := neverClears(l.Waits.Reason); never {
-		c.Code, c.Remedy = Stuck, remedy
+	remedy, clears := adviceOn(l.Waits.Reason, n)
+	if c.Remedy = remedy; !clears {
+		c.Code = Stuck
 	}
 	return c
 }

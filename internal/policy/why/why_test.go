@@ -2,6 +2,7 @@ package why_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -169,7 +170,13 @@ func TestOf(t *testing.T) {
 		"a node that a reservation keeps": {why.Facts{Local: waits("ReqNodeNotAvail, UnavailableNodes:n1")},
 			why.Cause{Code: why.Queued, Text: "ReqNodeNotAvail, UnavailableNodes:n1 (squeue)", Since: 3, Until: 99}},
 		"a limit that ends of other jobs lift": {why.Facts{Local: waits("QOSMaxJobsPerUserLimit")},
-			why.Cause{Code: why.Queued, Text: "QOSMaxJobsPerUserLimit (squeue)", Since: 3, Until: 99}},
+			why.Cause{Code: why.Queued, Text: "QOSMaxJobsPerUserLimit (squeue)", Since: 3, Until: 99,
+				Remedy: "limit MaxJobsPerUser of QOS (the usual one): it goes on by itself as other jobs there end; to raise " +
+					"the limit, an administrator of Slurm runs sacctmgr modify qos NAME set MaxJobsPerUser=NUMBER"}},
+		"a limit of a named account": {why.Facts{Local: waits("(AssocGrpJobsLimit)"), Names: why.Names{Account: "eight"}},
+			why.Cause{Code: why.Queued, Text: "(AssocGrpJobsLimit) (squeue)", Since: 3, Until: 99,
+				Remedy: "limit GrpJobs of account eight: it goes on by itself as other jobs there end; to raise " +
+					"the limit, an administrator of Slurm runs sacctmgr modify account eight set GrpJobs=NUMBER"}},
 		"a cluster that does not answer": {why.Facts{Local: waits("Resources"),
 			Silent: why.Cause{Text: "connection refused", Since: 5, Remedy: "ping it"}},
 			why.Cause{Code: why.Unknown, Text: "cluster slurm answers no listing, and the local job goes on meanwhile: " +
@@ -192,6 +199,26 @@ func TestOf(t *testing.T) {
 	} {
 		if got := why.Of(test.f); got != test.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)
+		}
+	}
+}
+
+// The remedy for a refused submission names the limit, its owner, and the command that raises it.
+func TestOnRefusal(t *testing.T) {
+	names := why.Names{QOS: "ten", Account: "eight", User: "ann"}
+	for text, want := range map[string][2]string{
+		"sbatch: exit 1: sbatch: error: AssocMaxSubmitJobLimit sbatch: error: Batch job": {
+			"limit MaxSubmitJobs of user ann in account eight: ",
+			"sacctmgr modify user ann where account=eight set MaxSubmitJobs=NUMBER"},
+		"QOSMaxSubmitJobPerUserLimit; accounting allows 10": {"limit MaxSubmitJobsPerUser of QOS ten: ",
+			"sacctmgr modify qos ten set MaxSubmitJobsPerUser=NUMBER"},
+		"error:AssocGrpSubmitJobsLimit": {"limit GrpSubmitJobs of account eight: ",
+			"sacctmgr modify account eight set GrpSubmitJobs=NUMBER"},
+		"PartitionDown": {}, "simulated: at most 3 jobs": {},
+	} {
+		got := why.OnRefusal(text, names)
+		if !strings.HasPrefix(got, want[0]) || !strings.HasSuffix(got, want[1]) || want[0] == "" && got != "" {
+			t.Errorf("%q: %q", text, got)
 		}
 	}
 }
