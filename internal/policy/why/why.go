@@ -78,6 +78,8 @@ type Facts struct {
 	// which the local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
+	// Excluded is the number of hosts of the cluster on which administrators let no job start.
+	Excluded int
 	// Unjudged has a text and a time if an error prevents the verdict on the ended attempt of the local job.
 	Unjudged Cause
 }
@@ -111,7 +113,7 @@ func Of(f Facts) Cause {
 		return Cause{Code: Unknown, Text: "it is missing from the listings of cluster " + l.Cluster, Since: f.Missing,
 			Remedy: "jjm looks in the accounting and decides then; ask the batch system about job " + l.BatchID}
 	}
-	return inBatch(l)
+	return inBatch(f)
 }
 
 // unjudged is the advice about an attempt on which an error prevents the verdict.
@@ -166,7 +168,8 @@ func unsent(f Facts) Cause {
 }
 
 // inBatch returns the cause of a local job that a batch system has, or may have.
-func inBatch(l *jjm.LocalJob) Cause {
+func inBatch(f Facts) Cause {
+	l := f.Local
 	switch {
 	case l.State == jjm.Submitting && l.Phase == jjm.Doubtful:
 		return Cause{Code: Doubtful, Text: "the answer to its submission was lost; jjm searches cluster " + l.Cluster +
@@ -176,7 +179,7 @@ func inBatch(l *jjm.LocalJob) Cause {
 	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
 		return Cause{Code: Starting, Text: "the batch system is starting it", Since: l.Submitted}
 	case l.State == jjm.Submitted:
-		return queued(l)
+		return besideExcluded(queued(l), l.Cluster, f.Excluded)
 	case l.State == jjm.Running:
 		return Cause{Code: Running, Text: runs(l), Since: l.Started}
 	}
@@ -208,6 +211,14 @@ func queued(l *jjm.LocalJob) Cause {
 	c.Text = fmt.Sprintf("%s (%s)", l.Waits.Reason, cmp.Or(l.Waits.Source, l.Cluster))
 	if remedy, never := neverClears(l.Waits.Reason); never {
 		c.Code, c.Remedy = Stuck, remedy
+	}
+	return c
+}
+
+// besideExcluded adds the number of excluded hosts of a cluster to the evidence of a cause.
+func besideExcluded(c Cause, cluster string, hosts int) Cause {
+	if hosts > 0 {
+		c.Text += fmt.Sprintf("; cluster %s has %s: jjm exclude --list", cluster, jjm.Count(hosts, "excluded host"))
 	}
 	return c
 }
