@@ -115,7 +115,8 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		waits = waitsText(l.Waits)
 	}
 	rows := [][2]string{
-		{"as of", silentText(l.Cluster, detail.Silent)}, {"step", step}, {"work", l.Part.Work()}, {"words", strings.Join(l.Part.Args, " ")},
+		{"as of", silentText(l.Cluster, detail.Silent)}, {"step", step}, {"work", l.Part.Work()},
+		{"words", strings.Join(l.Part.Args, " ")},
 		{"attempt", attemptText(&l)},
 		{"retries", retriesText(l.Counters, detail.Limits)}, {"retry with", strings.Join(l.RetryArgs,
 			" ")}, {"resubmitted", l.Again.Text(detail.MaxAutoResubmits)}, {"not before", plain.Clock(l.NotBefore)},

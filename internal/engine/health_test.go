@@ -454,8 +454,8 @@ func TestProbe_TheDaemonWorksBeforeTheFirstAnswerAndLearnsFromEach(t *testing.T)
 	})
 }
 
-// After an outage the cluster is probed as soon as it has answered a listing. Otherwise jjm would show for half a minute
-// that the cluster answers, and that it cannot be probed.
+// After an outage the cluster is probed as soon as it has answered a listing. Otherwise jjm would show for half a
+// minute that the cluster answers, and that it cannot be probed.
 func TestProbe_FollowsTheFirstListingAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	var p *probed
