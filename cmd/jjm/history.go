@@ -24,7 +24,7 @@ func (*history) Help() string {
 	return "For a local job, its attempts follow, with --json as objects that have the member attempt: where and how " +
 		"long each ran, what it used, and how it was judged: what became of the local job, the level that decided, " +
 		"and the class of failures that it counts in. With --orders instead of an id, it shows what administrators " +
-		"drained, paused and resumed, when the daemon started, and outages of clusters."
+		"drained, paused and resumed, when the daemon started, and outages of clusters that lasted a minute or longer."
 }
 
 // Run implements the command.

@@ -115,7 +115,8 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		waits = waitsText(l.Waits)
 	}
 	rows := [][2]string{
-		{"step", step}, {"work", l.Part.Work()}, {"words", strings.Join(l.Part.Args, " ")},
+		{"as of", silentText(l.Cluster, detail.Silent)}, {"step", step}, {"work", l.Part.Work()},
+		{"words", strings.Join(l.Part.Args, " ")},
 		{"attempt", attemptText(&l)},
 		{"retries", retriesText(l.Counters, detail.Limits)}, {"retry with", strings.Join(l.RetryArgs,
 			" ")}, {"resubmitted", l.Again.Text(detail.MaxAutoResubmits)}, {"not before", plain.Clock(l.NotBefore)},
@@ -130,6 +131,20 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 	return c.facts(append(rows, [2]string{"used", localUsedText(detail)},
 		[2]string{"all attempts", usageOfText(detail.UsedByAll)},
 		[2]string{"of it wasted", wastedText(detail)}, [2]string{"work folder", detail.Folder}))
+}
+
+// silentText returns from when the state of a local job is known, and since when its cluster has not answered. It
+// returns "" if the cluster answers.
+func silentText(cluster string, s *wire.Silence) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.AsOf == 0:
+		return fmt.Sprintf("before the start of the daemon: cluster %s has not answered since %s", cluster,
+			plain.Clock(s.Since))
+	}
+	return fmt.Sprintf("%s, the last listing: cluster %s has not answered since %s", plain.Clock(s.AsOf), cluster,
+		plain.Clock(s.Since))
 }
 
 // askedText returns the resources that a command requested for a local job after its submission, or "" if there are

@@ -454,6 +454,36 @@ func TestProbe_TheDaemonWorksBeforeTheFirstAnswerAndLearnsFromEach(t *testing.T)
 	})
 }
 
+// After an outage the cluster is probed as soon as it has answered a listing. Otherwise jjm would show for half a
+// minute that the cluster answers, and that it cannot be probed.
+func TestProbe_FollowsTheFirstListingAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	var p *probed
+	clusters := func(w *world) []engine.Cluster {
+		p = &probed{faulty: w.adapter}
+		p.bulk.Store(2)
+		p.limit.Store(50)
+		return []engine.Cluster{{Kind: "sim", Adapter: p}}
+	}
+	sim := adaptertest.SimConfig{Life: 10 * time.Hour}
+	inWorld(t, options{sim: sim, clusters: clusters}, func(t *testing.T, w *world) {
+		w.running(w.submit(alice, mc(2)), 2)
+		for _, length := range []time.Duration{7 * time.Minute, 7*time.Minute + 13*time.Second, 8 * time.Minute} {
+			p.fail.Store(1 << 20)
+			w.sim.Down(length)
+			w.until(7*time.Minute, "a failed probe", func() bool {
+				return strings.Contains(strings.Join(w.site("sim").Trouble, "\n"), ", last tried ")
+			})
+			p.fail.Store(0)
+			w.until(time.Hour, "the end of the outage", func() bool { return w.site("sim").Healthy })
+			w.pass(time.Millisecond)
+			if c := w.site("sim"); !c.Healthy || len(c.Trouble) != 0 {
+				t.Errorf("after an outage of %v: healthy %t, trouble %q", length, c.Healthy, c.Trouble)
+			}
+		}
+	})
+}
+
 func TestReset_ClosesTheBreakerForAdministratorsOnly(t *testing.T) {
 	t.Parallel()
 	var cold *polled

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jjm/adapters/idealize"
+	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/why"
@@ -153,6 +154,10 @@ func TestOutage_EveryAnswerAdvisesTheSame(t *testing.T) {
 		waits := w.submit(alice, mc(3))
 		want := w.sim.Diagnosis() + " shows whether the batch system of cluster sim runs; jjm goes on by itself once it " +
 			"answers, or at once after jjm clusters reset sim"
+		s := w.detail(runs, 0).Silent
+		if c := w.site("sim"); s == nil || s.AsOf == 0 || s.AsOf != c.LastSeen || s.Since != c.Since {
+			t.Errorf("the status of a running local job has the outage %+v, want that of %+v", s, c)
+		}
 		for answer, got := range map[string]string{
 			"clusters":             w.site("sim").Remedy,
 			"health":               w.checked(admin, "listing", "sim").Remedy,
@@ -164,8 +169,19 @@ func TestOutage_EveryAnswerAdvisesTheSame(t *testing.T) {
 			}
 		}
 		w.until(3*time.Hour, "the end of the outage", func() bool { return w.site("sim").Healthy })
+		if s := w.detail(runs, 0).Silent; s != nil {
+			t.Errorf("after the outage the status has %+v", s)
+		}
 		if got := w.site("sim").Remedy; got != "" {
 			t.Errorf("after the outage clusters advises %q", got)
 		}
 	})
+}
+
+// detail returns the detail of a local job, as an administrator sees it.
+func (w *world) detail(id jjm.GridID, n int32) *wire.LocalDetail {
+	w.t.Helper()
+	s, err := w.engine.Status(w.t.Context(), admin, []jjm.Ref{{Grid: id, Locals: true, First: n, Last: n}})
+	w.must(err)
+	return s[0].Detail
 }

@@ -76,6 +76,15 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 				w.t.Errorf("%+v: no time", c)
 			}
 		}},
+		"a queue beside excluded hosts": {excluding(adaptertest.SimConfig{Slots: 1, Life: 10 * time.Hour}), func(w *world) {
+			id := w.submit(alice, mc(3))
+			w.exclude(wire.Exclude{Hosts: []string{"wn13", "wn14"}, Reason: "eats jobs"})
+			w.causes(id, why.Queued, 2, "; cluster sim has 2 excluded hosts: jjm exclude --list")
+			w.exclude(wire.Exclude{Include: true, Hosts: []string{"wn13", "wn14"}, Reason: "new disk"})
+			if c := w.causes(id, why.Queued, 2, "cluster sim"); strings.Contains(c.Text, "excluded") {
+				w.t.Errorf("%+v: no host is excluded", c)
+			}
+		}},
 		"an outage": {options{sim: long}, func(w *world) {
 			runs := w.submit(alice, mc(2))
 			w.running(runs, 2)

@@ -154,6 +154,19 @@ type Evidence struct {
 	Claim *Claim `json:"claim,omitempty"`
 }
 
+// OwnHost returns the name that the host of the wrapper has for itself, "" if no wrapper left it. The batch system may
+// have another name for the host.
+func (ev *Evidence) OwnHost() string {
+	own := ""
+	if ev.Result != nil {
+		own = ev.Result.Claim.Host
+	}
+	if own == "" && ev.Claim != nil && ev.Claim.Holder != HolderDaemon {
+		own = ev.Claim.Host
+	}
+	return own
+}
+
 // Opinion is a job type's decision about an attempt whose application ran to its end.
 type Opinion struct {
 	// Action is Complete, Retry, Hold or Fail.

@@ -64,6 +64,8 @@ type Evidence struct {
 	Log []string `json:"log,omitempty"`
 	// Claim is the holder of the attempt's claim: "wrapper", "daemon", or "" if the attempt is unclaimed.
 	Claim string `json:"claim,omitempty"`
+	// OwnHost is the worker's own name, "" if it is not known or the batch system has the same name for the worker.
+	OwnHost string `json:"own_host,omitempty"`
 }
 
 // Text returns the evidence as one line.
@@ -76,6 +78,9 @@ func (e *Evidence) Text() string {
 		texts = append(texts, "a wrapper claimed it and left no result")
 	default:
 		texts = append(texts, "no wrapper started")
+	}
+	if e.OwnHost != "" {
+		texts = append(texts, "the host's own name is "+e.OwnHost)
 	}
 	if len(e.Log) > 0 {
 		texts = append(texts, "log: "+strings.Join(e.Log, ", "))

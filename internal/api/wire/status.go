@@ -228,6 +228,8 @@ type LocalDetail struct {
 	// Folder is the absolute path of the folder in which the application of the current or last attempt runs or ran, ""
 	// if there was no attempt. The folder may have been removed.
 	Folder string `json:"folder,omitempty"`
+	// Silent is set if the cluster of the local job answers no listing, so that the state of the local job may be old.
+	Silent *Silence `json:"silent,omitempty"`
 	// Used contains the resources that the last ended attempt used, UsedBy the number of this attempt; nil if no
 	// attempt has ended.
 	Used   *jjm.Usage `json:"used,omitempty"`
@@ -252,6 +254,13 @@ type LocalDetail struct {
 	// Asked contains the resources that resubmissions request in place of the job file's resources, nil if no
 	// resubmission requested resources.
 	Asked *jjm.Resources `json:"asked,omitempty"`
+}
+
+// Silence is the present outage of a cluster. Since is its beginning. AsOf is the time of the last listing, from which
+// the states of the cluster's local jobs are known; 0 if there was none since the start of the daemon.
+type Silence struct {
+	AsOf  jjm.Time `json:"as_of,omitempty"`
+	Since jjm.Time `json:"since"`
 }
 
 // Step is one step of a grid job that has several steps.

@@ -3,6 +3,7 @@ package answer
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/formats/glf"
@@ -51,6 +52,9 @@ func attemptOf(a *store.Attempt, job *jjm.GridJob, l *jjm.LocalJob) wire.Attempt
 		out.Exit = r.Exit
 	}
 	out.Host = cmp.Or(b.Host, row.Host, r.Claim.Host)
+	if own := a.Evidence.OwnHost(); !sameHost(own, out.Host) {
+		out.Evidence.OwnHost = own
+	}
 	out.Started = cmp.Or(b.Started, row.Started, r.Started)
 	if row != l || row.Ended == 0 {
 		out.Ended = cmp.Or(b.Ended, a.Ended)
@@ -67,6 +71,11 @@ func attemptOf(a *store.Attempt, job *jjm.GridJob, l *jjm.LocalJob) wire.Attempt
 		Processors: max(job.Spec.Request.Cores, 1)}
 	out.Used.Add(a.Evidence, row.Started, a.Ended)
 	return out
+}
+
+// sameHost reports whether two names are equal, or differ only in that one of them lacks the domain.
+func sameHost(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
 
 // evidenceOf returns a summary of evidence.

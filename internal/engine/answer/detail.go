@@ -2,6 +2,7 @@ package answer
 
 import (
 	"context"
+	"slices"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
@@ -22,8 +23,24 @@ func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Sta
 		return err
 	}
 	showUsed(d, attempts, l.RetryArgs)
+	d.Silent = an.silent(l)
 	s.Detail = d
 	return nil
+}
+
+// silent returns the outage of the cluster that has a local job, nil if the cluster answers or no cluster has it.
+func (an *Answers) silent(l *jjm.LocalJob) *wire.Silence {
+	if l.Over() || state.Unsent(l) != 0 || !slices.Contains(an.s.Names, l.Cluster) {
+		return nil
+	}
+	v := an.s.View()
+	defer v.Close()
+	none := func(jjm.GridID) bool { return false }
+	c := an.rooms.Clusters.View(v.Memory, l.Cluster, none, func(int) bool { return false })
+	if c.Healthy {
+		return nil
+	}
+	return &wire.Silence{AsOf: c.LastSeen, Since: c.Since}
 }
 
 // showUsed adds how the last ended attempt was judged, the resources that this attempt used, and the resources that all

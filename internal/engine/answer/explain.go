@@ -50,6 +50,9 @@ func caseOf(b *base.Base, job *jjm.GridJob, l *jjm.LocalJob, a *store.Attempt) a
 		Limits: spec.Retry.Or(b.Conf().Retry), KillIntent: basis.Killed, Retry: spec.Retry.Asked(),
 		OnExit: spec.Retry.OnExit, Opinion: basis.Opinion, Lost: basis.Lost, Rules: b.Rules(spec, l.Step),
 		Type: spec.Type, Cluster: basis.Cluster, Params: spec.Params}
+	if a.ID.Attempt == shownAttempt(l).Attempt {
+		in.Host = l.Host
+	}
 	if l.Step == jjm.StepMerge {
 		in.Result, in.Type, in.Params = jjm.ResultExit, "", nil
 	}

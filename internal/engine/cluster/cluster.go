@@ -26,6 +26,8 @@ type Cluster struct {
 	probed sync.Once
 	// unprobed is the present outage of probes; nil if the last probe succeeded or no probe was made.
 	unprobed atomic.Pointer[unprobed]
+	// reprobe wakes the probe loop. Its capacity is 1.
+	reprobe chan struct{}
 	// failing is the present outage of listings and submissions, for people.
 	failing outage.Failing
 
@@ -44,8 +46,9 @@ type workers struct {
 
 // newCluster returns the Cluster of a configured batch system.
 func newCluster(cs *Clusters, of base.Cluster) *Cluster {
-	c := &Cluster{System: system.New(of, cs.s, cs.areas), b: cs.b, ready: make(chan struct{})}
-	c.health = outage.New(cs.s, c.Name, func() { c.submitter.SettleNow() })
+	c := &Cluster{System: system.New(of, cs.s, cs.areas), b: cs.b, ready: make(chan struct{}),
+		reprobe: make(chan struct{}, 1)}
+	c.health = outage.New(cs.s, c.Name, c.answersAgain)
 	c.share = cs.site.Add(c.System, c.health)
 	c.controller = control.New(c.System, cs.s, cs.areas, cs.sweeper, func() { c.watcher.Wake() })
 	c.watcher = watch.New(c.System, cs.s, cs.ends, c.health, &c.failing, c.controller)

@@ -19,7 +19,7 @@ func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 		if !c.probe(ctx, p) {
 			wait = system.ProbeAgain
 		}
-		fair.Pause(ctx, wait)
+		fair.WaitKick(ctx, c.reprobe, wait)
 	}
 }
 
@@ -41,19 +41,32 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	return true
 }
 
+// answersAgain settles the submissions in doubt after an outage. If the last probe failed, it also makes the probe loop
+// probe immediately, so that the failure is not shown for long beside a cluster that answers.
+func (c *Cluster) answersAgain() {
+	c.submitter.SettleNow()
+	if c.unprobed.Load() != nil {
+		fair.Kick(c.reprobe)
+	}
+}
+
 // notProbed logs that a probe failed, and stores the failure so that view shows it.
 func (c *Cluster) notProbed(err error) {
 	c.b.Complain(slog.LevelWarn, "probe/"+c.Name, "batch system could not be probed for its limits", "cluster", c.Name,
 		"error", err)
-	if c.unprobed.Load() == nil {
-		c.unprobed.Store(&unprobed{since: jjm.At(c.b.Now()), cause: err.Error()})
+	now := jjm.At(c.b.Now())
+	next := unprobed{since: now, last: now, cause: err.Error()}
+	if u := c.unprobed.Load(); u != nil {
+		next.since, next.cause = u.since, u.cause
 	}
+	c.unprobed.Store(&next)
 }
 
-// unprobed is an outage of probes: since when probes have failed, and why the first of them failed.
+// unprobed is an outage of probes: since when probes have failed, when the last of them failed, and why the first of
+// them failed.
 type unprobed struct {
-	since jjm.Time
-	cause string
+	since, last jjm.Time
+	cause       string
 }
 
 // tell adds the outage to w. If the cluster has answered no listing since the outage began, nothing shows that its
@@ -62,8 +75,8 @@ func (u *unprobed) tell(w *wire.Cluster) {
 	if w.Healthy && w.LastSeen < u.since {
 		w.Healthy, w.Since, w.Cause = false, u.since, u.cause
 	}
-	w.Trouble = append(w.Trouble, fmt.Sprintf("%s could not be probed for its limits since %s: %s", w.Name, u.since.Local(),
-		u.cause))
+	w.Trouble = append(w.Trouble, fmt.Sprintf("%s could not be probed for its limits since %s, last tried %s: %s", w.Name,
+		u.since.Local(), u.last.Local(), u.cause))
 }
 
 // awaitProbe waits until the first probe has succeeded or failed. It cannot wait forever on a batch system that does

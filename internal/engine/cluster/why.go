@@ -22,7 +22,7 @@ func NewCauses(cs *Clusters) Causes { return Causes{cs} }
 // memory lock. It remembers what it found out about clusters and places.
 func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge {
 	kept := map[int32]why.Cause{} // by place
-	silent := map[string]why.Cause{}
+	silent, excluded := map[string]why.Cause{}, map[string]int{}
 	loads := sync.OnceValue(func() share.Loads { return cs.site.Loads(mem) })
 	of := func(l *jjm.LocalJob, own *why.Own) why.Cause {
 		f := why.Facts{Local: l, Now: now, Unsent: state.Unsent(l) != 0}
@@ -40,12 +40,12 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			return why.Of(f)
 		}
 		if _, known := silent[l.Cluster]; !known {
-			silent[l.Cluster] = c.silent()
+			silent[l.Cluster], excluded[l.Cluster] = c.silent(), len(mem.ExcludedAt(l.Cluster, now))
 		}
 		if own != nil {
 			f.Missing, f.Unjudged = own.Missing, own.Unjudged
 		}
-		f.Refused, f.Silent = refusedBulk(c, mem, l), silent[l.Cluster]
+		f.Refused, f.Silent, f.Excluded = refusedBulk(c, mem, l), silent[l.Cluster], excluded[l.Cluster]
 		if l.Waits != nil {
 			f.Names = c.namesOf(g.Job.Owner, state.RequestAt(&g.Job, l.Place))
 		}

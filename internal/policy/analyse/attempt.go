@@ -13,6 +13,8 @@ import (
 type Input struct {
 	// Evidence is the evidence of the current attempt. The caller must leave out results and claims of earlier attempts.
 	Evidence jjm.Evidence
+	// Host is the host of the attempt in earlier listings of the batch system, "" if they named none.
+	Host string
 	// Result is how the local job reports its end: jjm.ResultGLF or jjm.ResultExit. Any other value counts as
 	// jjm.ResultExit.
 	Result string

@@ -477,6 +477,23 @@ func checkCounters(t *rapid.T, before jjm.Counters, v jjm.Verdict) {
 	}
 }
 
+// The message names the host as the batch system does, because administrators exclude hosts by this name.
+func TestAttempt_TheHostHasTheNameOfTheBatchSystem(t *testing.T) {
+	for name, test := range map[string]struct {
+		batch, listed, want string
+	}{
+		"the last report":   {"n3", "n2", "exit code 3 after 16 min 40 s on n3"},
+		"earlier listings":  {"", "n2", "exit code 3 after 16 min 40 s on n2"},
+		"only its own name": {"", "", "exit code 3 after 16 min 40 s on wn1"},
+	} {
+		ev := jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Host: test.batch},
+			Result: result(3, wrote(3, "FAILED exit=3"))}
+		if got := analyse.Attempt(analyse.Input{Evidence: ev, Host: test.listed}).Text; got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 func TestAttempt_TextsOfHostileJobsFitOnALine(t *testing.T) {
 	nasty := strings.Repeat("\x1b[2J\x00\r\n\xff</message>é", 5000)
 	r := result(0, wrote(0, "FAILED "+nasty))

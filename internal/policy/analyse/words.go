@@ -1,6 +1,7 @@
 package analyse
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -57,15 +58,11 @@ func (c *attempt) ran() string {
 	return s
 }
 
+// host returns the batch system's name of the host, because administrators exclude hosts by this name. If the batch
+// system named no host, it returns the host's own name, which the wrapper noted.
 func (c *attempt) host() string {
 	ev := &c.in.Evidence
-	switch {
-	case ev.Result != nil && ev.Result.Claim.Host != "":
-		return ev.Result.Claim.Host
-	case ev.Claim != nil && ev.Claim.Holder != jjm.HolderDaemon && ev.Claim.Host != "":
-		return ev.Claim.Host
-	}
-	return ev.Batch.Host
+	return cmp.Or(ev.Batch.Host, c.in.Host, ev.OwnHost())
 }
 
 // reason returns the batch system's own text as a last clause, or "".

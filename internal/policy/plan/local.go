@@ -88,7 +88,7 @@ func Local(in LocalInput) LocalDecision {
 		ev.Result = nil
 	}
 	v := analyse.Attempt(analyse.Input{
-		Evidence: ev, Result: in.Result,
+		Evidence: ev, Host: in.Job.Host, Result: in.Result,
 		Counters: in.Job.Counters, RetryArgs: in.Job.RetryArgs,
 		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill || Ends(in.GiveUp, ev),
 		Retry: in.Retry.Asked(), OnExit: in.Retry.OnExit, Lost: in.Lost, Opinion: in.Opinion,

@@ -80,6 +80,8 @@ type Facts struct {
 	Missing jjm.Time
 	// Names are the names of the local job in the batch system, for remedies.
 	Names Names
+	// Excluded is the number of hosts of the cluster on which administrators let no job start.
+	Excluded int
 	// Unjudged has a text and a time if an error prevents the verdict on the ended attempt of the local job.
 	Unjudged Cause
 }
@@ -113,7 +115,7 @@ func Of(f Facts) Cause {
 		return Cause{Code: Unknown, Text: "it is missing from the listings of cluster " + l.Cluster, Since: f.Missing,
 			Remedy: "jjm looks in the accounting and decides then; ask the batch system about job " + l.BatchID}
 	}
-	return inBatch(l, f.Names)
+	return inBatch(f)
 }
 
 // unjudged is the advice about an attempt on which an error prevents the verdict.
@@ -168,7 +170,8 @@ func unsent(f Facts) Cause {
 }
 
 // inBatch returns the cause of a local job that a batch system has, or may have.
-func inBatch(l *jjm.LocalJob, n Names) Cause {
+func inBatch(f Facts) Cause {
+	l := f.Local
 	switch {
 	case l.State == jjm.Submitting && l.Phase == jjm.Doubtful:
 		return Cause{Code: Doubtful, Text: "the answer to its submission was lost; jjm searches cluster " + l.Cluster +
@@ -178,7 +181,7 @@ func inBatch(l *jjm.LocalJob, n Names) Cause {
 	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
 		return Cause{Code: Starting, Text: "the batch system is starting it", Since: l.Submitted}
 	case l.State == jjm.Submitted:
-		return queued(l, n)
+		return besideExcluded(queued(l, f.Names), l.Cluster, f.Excluded)
 	case l.State == jjm.Running:
 		return Cause{Code: Running, Text: runs(l), Since: l.Started}
 	}
@@ -211,6 +214,14 @@ func queued(l *jjm.LocalJob, n Names) Cause {
 	remedy, clears := adviceOn(l.Waits.Reason, n)
 	if c.Remedy = remedy; !clears {
 		c.Code = Stuck
+	}
+	return c
+}
+
+// besideExcluded adds the number of excluded hosts of a cluster to the evidence of a cause.
+func besideExcluded(c Cause, cluster string, hosts int) Cause {
+	if hosts > 0 {
+		c.Text += fmt.Sprintf("; cluster %s has %s: jjm exclude --list", cluster, jjm.Count(hosts, "excluded host"))
 	}
 	return c
 }
