@@ -1,10 +1,12 @@
 package daemon_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -196,5 +198,90 @@ func (s *troubled) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// startOnSmallDisks starts a daemon whose state and records are on two small disks, and Prometheus. It also returns
+// the mount points.
+func startOnSmallDisks(t *testing.T) (d *daemon, p *prometheus, state, records string) {
+	t.Helper()
+	state = needs.Tmpfs(t, shortDir(t), "size=256m,mode=755")
+	records = state + "/records"
+	if err := os.Mkdir(records, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	needs.Tmpfs(t, records, "size=16m,mode=755")
+	target := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	d = start(t, fmt.Sprintf("[metrics]\nlisten = %q\n", target), "JJM_STATE="+state)
+	p = startPrometheus(t, target)
+	p.has(`up{job="jjm"} == 1`)
+	return d, p, state, records
+}
+
+// slowDisk delays each fsync of the daemon by 1.5 s, until the returned function is called.
+func (d *daemon) slowDisk() (end func()) {
+	d.t.Helper()
+	slow := exec.Command(needs.Program(d.t, "strace", "strace"), "-f", "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
+		"-e", "inject=fsync,fdatasync:delay_enter=1500000", "-p", strconv.Itoa(d.cmd.Process.Pid))
+	said := &logBuffer{}
+	slow.Stderr = said
+	if err := slow.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = slow.Process.Kill() }) // the error is that strace has ended
+	await.True(d.t, "strace traces the daemon", func() bool { return strings.Contains(said.String(), "attached") })
+	return func() {
+		d.t.Helper()
+		if err := slow.Process.Signal(syscall.SIGTERM); err != nil {
+			d.t.Fatal(err)
+		}
+		_ = slow.Wait() // strace ends by the signal
+	}
+}
+
+// Alerts fire on the faults of disks: one is slow, then the disk of the records is full, then that of the state.
+func TestAlerts_FireOnBadDisks(t *testing.T) {
+	needs.Campaign(t, needs.Faults)
+	t.Parallel()
+	d, p, state, records := startOnSmallDisks(t)
+	d.write("quick.toml", quickJob)
+	p.suffer(fault{[]string{"JJMStoreSlow"}, func() {
+		end := d.slowDisk()
+		d.submits("quick.toml")
+		p.alert("JJMStoreSlow", "firing")
+		end()
+	}, nil})
+
+	d.write("ends.toml", fmt.Sprintf("type = \"script\"\nresult = \"exit\"\n[params]\ncount = 20\n"+
+		"command = [\"sh\", \"-c\", \"until [ -e %s/go ]; do sleep 0.1; done\"]\n", d.dir))
+	d.submits("ends.toml")
+	p.has(`jjm_local_jobs{state="running"} > 0`)
+	remove := func(ballast string) func() {
+		return func() {
+			if err := os.Remove(ballast); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p.suffer(fault{[]string{"JJMDiskFillsUp", "JJMRefusesWork", "JJMRecordsUnwritten"}, func() {
+		fillDisk(t, records+"/ballast")
+		d.write("go", "") // the ends of the local jobs belong into the record
+	}, remove(records + "/ballast")})
+	p.suffer(fault{[]string{"JJMFoldersOrStore"}, func() { fillDisk(t, state+"/ballast") }, remove(state + "/ballast")})
+}
+
+// fillDisk writes a file until its disk is full.
+func fillDisk(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }() // the disk is full
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
 	}
 }
