@@ -34,6 +34,9 @@ func (*retract) Help() string {
 
 // Run carries out jjm retract.
 func (r *retract) Run(c *cli) error {
+	if r.Reason == "" && !r.Dry {
+		return usage("--reason is missing: say why the outputs are lost, such as --reason 'disk 7 is gone'")
+	}
 	id, err := r.one(c, "retract", r.ID, true, false)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type filters struct {
 	Status  string `placeholder:"WORD,..." help:"Grid jobs in one of these statuses, such as failed: all of it failed. Where some local jobs failed it is finished."`
 	Type    string `placeholder:"TYPE" help:"Grid jobs of this job type."`
 	User    string `aliases:"owner" placeholder:"USER" help:"Grid jobs of this user."`
-	Age     string `placeholder:"AGE" help:"Grid jobs accepted at least so long ago: 7d, 36h; or between two ages: 0-12h."`
+	Age     string `aliases:"older" placeholder:"AGE" help:"Grid jobs accepted at least so long ago: 7d, 36h; or between two ages: 0-12h."`
 }
 
 // where returns the filters of the command line for a request. at holds the flags for the place of the daemon: the

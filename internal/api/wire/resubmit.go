@@ -54,7 +54,7 @@ type Resubmitted struct {
 	// Generation is the generation that begins with these local jobs; 0 if the grid job is not over.
 	Generation int `json:"generation,omitempty"`
 	// Resources are the resources in the request, nil if the request has none. Notes name the clusters that cannot meet
-	// the resources, and the reasons.
+	// the resources, and the reasons. If NoChange is set, Notes say why no local job runs again.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 	Notes     []string       `json:"notes,omitempty"`
 	// Changed are inputs whose files or folders differ from the packed ones, with which the local jobs run again.

@@ -65,6 +65,9 @@ func (ro *Reopener) resubmitOver(ctx context.Context, caller wire.Caller, job *j
 		return out, nil, err
 	}
 	run, left, err := ro.decide(ctx, job, w, locals, taken)
+	if err == nil && len(run) == 0 {
+		out.Notes = []string{plan.NoneAgain(job, locals, w.all)}
+	}
 	if err != nil || len(run) == 0 {
 		return out, left, err
 	}

@@ -172,6 +172,7 @@ func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *j
 		}
 		left, out.Jobs = stay, len(run)
 		if len(run) == 0 {
+			out.Notes = []string{plan.NoneAgain(&g.Job, g.Locals, w.all)}
 			return state.ErrDryRun
 		}
 		to, err := ro.moves(&g.Job, g.Locals, run, w.asked)

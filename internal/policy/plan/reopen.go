@@ -13,7 +13,8 @@ func MayReopen(job *jjm.GridJob) error {
 	case len(job.Spec.Credentials) > 0:
 		return jjm.Errorf(jjm.Conflict, "its credentials were removed when it ended: submit it again")
 	case job.Step.Made == 0:
-		return jjm.Errorf(jjm.Conflict, "it made no local jobs: submit it again")
+		return jjm.Errorf(jjm.Conflict, "it made no local jobs, so none can run again: jjm copy %s makes a new grid job "+
+			"of its job file", job.ID)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func staysSo(l *jjm.LocalJob, unfit map[int32]string) string {
 	case l.IsForced():
 		return "a person forced it to completed: force it to failed first (jjm force-status ID failed)"
 	case l.State == jjm.Completed:
-		return "it is completed, and its result counts: retract that first"
+		return "it is completed, and its result counts: retract that first (jjm retract)"
 	case !l.Over():
 		return fmt.Sprintf("it is %s: only what has ended is run again", jjm.StateWord(l.State, l.Phase))
 	case l.Phase == jjm.GivenBack:
@@ -73,4 +73,38 @@ func staysSo(l *jjm.LocalJob, unfit map[int32]string) string {
 		return "its part can never be submitted"
 	}
 	return unfit[l.ID.N]
+}
+
+// NoneAgain returns, for people, why no local job of a grid job runs again although the request names none that is
+// refused. all is true if the request is also about killed local jobs.
+func NoneAgain(job *jjm.GridJob, locals []jjm.LocalJob, all bool) string {
+	if job.Kept() {
+		return fmt.Sprintf("it is kept and was never submitted: jjm submit %s submits it", job.ID)
+	}
+	killed, frozen := 0, 0
+	for i := range locals {
+		switch locals[i].State {
+		case jjm.Killed:
+			killed++
+		case jjm.FailedFrozen:
+			frozen++
+		}
+	}
+	text := "no local job failed"
+	if frozen > 0 {
+		text = fmt.Sprintf("%s failed and frozen: unfreeze first (jjm unfreeze %s)", are(frozen), job.ID)
+	}
+	if killed > 0 && !all {
+		text += fmt.Sprintf("; %s killed: jjm resubmit %s --all runs the killed ones again", are(killed), job.ID)
+	}
+	return text
+}
+
+// are returns the number of local jobs with the verb that belongs to it.
+func are(n int) string {
+	verb := "are"
+	if n == 1 {
+		verb = "is"
+	}
+	return jjm.Count(n, "local job") + " " + verb
 }

@@ -53,3 +53,39 @@ func TestResubmit_Table(t *testing.T) {
 		}
 	}
 }
+
+func TestNoneAgain_NamesTheCommandThatHelps(t *testing.T) {
+	done, killed := jjm.LocalJob{State: jjm.Completed}, jjm.LocalJob{State: jjm.Killed}
+	frozen := jjm.LocalJob{State: jjm.FailedFrozen}
+	kept := jjm.GridJob{ID: 7, Rollback: jjm.RollbackKeep, Status: jjm.Registered, Reason: "no file"}
+	for _, c := range []struct {
+		job    jjm.GridJob
+		locals []jjm.LocalJob
+		all    bool
+		want   string
+	}{
+		{kept, nil, false, "it is kept and was never submitted: jjm submit 7 submits it"},
+		{jjm.GridJob{ID: 7}, []jjm.LocalJob{done}, false, "no local job failed"},
+		{jjm.GridJob{ID: 7}, []jjm.LocalJob{done, killed, killed}, false,
+			"no local job failed; 2 local jobs are killed: jjm resubmit 7 --all runs the killed ones again"},
+		{jjm.GridJob{ID: 7}, []jjm.LocalJob{done, frozen}, true,
+			"1 local job is failed and frozen: unfreeze first (jjm unfreeze 7)"},
+	} {
+		if got := NoneAgain(&c.job, c.locals, c.all); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestNotHeld_NamesTheCommandThatHelps(t *testing.T) {
+	id := jjm.LocalID{Grid: 7, N: 3}
+	for want, l := range map[string]jjm.LocalJob{
+		"it is failed/limit, not held: jjm resubmit 7.3 runs it again": {ID: id, State: jjm.Failed, Phase: jjm.ByLimit},
+		"it is failed_frozen: unfreeze it first (jjm unfreeze 7.3)":    {ID: id, State: jjm.FailedFrozen},
+		"it is completed, not held":                                    {ID: id, State: jjm.Completed},
+	} {
+		if got := NotHeld(&l); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}

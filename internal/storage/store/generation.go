@@ -22,22 +22,36 @@ type Reopening struct {
 // PutReopening stores a request and sets its Seq and Time. The error is of kind Conflict if another request for the
 // same grid job is open, and Busy if the grid job is not over or is in a later generation.
 func (tx *Tx) PutReopening(r *Reopening) error {
-	if err := tx.putReopening(r); err != nil {
+	err := tx.mayRequest(r)
+	if kind := jjm.KindOf(err); kind == jjm.Conflict || kind == jjm.Busy {
+		return err // a text for people, who named the grid job
+	}
+	if err == nil {
+		err = tx.putReopening(r)
+	}
+	if err != nil {
 		return tx.fail(err, "reopen grid job %s", r.Grid)
 	}
 	return nil
 }
 
-func (tx *Tx) putReopening(r *Reopening) error {
+// mayRequest returns the refusals of [Tx.PutReopening].
+func (tx *Tx) mayRequest(r *Reopening) error {
 	if tx.c == nil {
 		return errOver()
 	}
-	open, err := tx.c.number("SELECT id FROM reopenings WHERE grid = ? AND done = 0", args{}.int(int64(r.Grid)))
+	open := ""
+	err := tx.c.query(tx.ctx, "SELECT format('%s: %s', actor, why) FROM reopenings WHERE grid = ? AND done = 0",
+		args{}.int(int64(r.Grid)), func(row row) error {
+			open = row.text(0)
+			return nil
+		})
 	if err != nil {
 		return err
 	}
-	if open != 0 {
-		return jjm.Errorf(jjm.Conflict, "it is being reopened already")
+	if open != "" {
+		return jjm.Errorf(jjm.Conflict, "it is being reopened already by %s; try again once it runs (jjm status %s)", open,
+			r.Grid)
 	}
 	over, err := tx.c.number("SELECT EXISTS (SELECT 1 FROM grid_jobs WHERE id = ? AND generation = ? - 1 AND status IN "+
 		overGrids+")", args{}.int(int64(r.Grid)).int(int64(r.Generation)))
@@ -47,9 +61,13 @@ func (tx *Tx) putReopening(r *Reopening) error {
 	if over == 0 {
 		return jjm.Errorf(jjm.Busy, "it was reopened meanwhile: try again")
 	}
+	return nil
+}
+
+func (tx *Tx) putReopening(r *Reopening) error {
 	r.Time = jjm.At(tx.s.o.Now())
 	a := args{}.int(int64(r.Grid)).int(int64(r.Generation)).value(string(r.Request)).text(r.Actor).text(r.Why)
-	_, err = tx.exec("INSERT INTO reopenings (grid, generation, request, actor, why, time) VALUES (?, ?, ?, ?, ?, ?)",
+	_, err := tx.exec("INSERT INTO reopenings (grid, generation, request, actor, why, time) VALUES (?, ?, ?, ?, ?, ?)",
 		a.int(int64(r.Time)))
 	if err != nil {
 		return err

@@ -242,7 +242,7 @@ func TestReopen_SchemaRefuses(t *testing.T) {
 	}
 	if err := s.Update(context.Background(), func(tx *Tx) error {
 		return tx.PutReopening(&Reopening{Grid: open.ID, Generation: 2, Request: []byte("{}"), Actor: "a", Why: "b"})
-	}); jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "being reopened already") {
+	}); jjm.KindOf(err) != jjm.Conflict || !strings.HasPrefix(err.Error(), "it is being reopened already by ") {
 		t.Errorf("error %v", err)
 	}
 	if err := raw(s, ending("3", "")+begin+"3"); err != nil {
