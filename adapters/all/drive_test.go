@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"jjm/internal/jjm"
 	"jjm/internal/sys/run"
 	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/programs"
 )
 
 // smallSlurm imitates the answers of Slurm that the adapter needs.
@@ -182,7 +182,7 @@ func driveCondorAsOwners(t *testing.T, n *notebook) {
 	said := filepath.Join(bin, "said")
 	script := "#!/bin/sh\necho \"condor_config_val $*\" >>" + adapters.Quote(said) + "\n" +
 		"case $1 in -config) printf 'Configuration source:\\n\\t/etc/condor/condor_config\\n';; *) echo ignored;; esac\n"
-	if err := writeScript(filepath.Join(bin, "condor_config_val"), script); err != nil {
+	if err := programs.WriteScript(filepath.Join(bin, "condor_config_val"), script); err != nil {
 		t.Fatal(err)
 	}
 	n.open(t, "condor", adapters.Env{Owners: true}, func(into any) { into.(*condor.Config).Bin = bin }).probe()
@@ -193,13 +193,6 @@ func driveCondorAsOwners(t *testing.T, n *notebook) {
 	for line := range strings.Lines(string(text)) {
 		n.note(strings.Fields(line))
 	}
-}
-
-// writeScript writes a program while no process is forked: see ETXTBSY in execve(2).
-func writeScript(path, text string) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(path, []byte(text), 0o700)
 }
 
 // smallSGE imitates the answers of Grid Engine that the adapter needs.

@@ -155,18 +155,15 @@ func TestRest_ATokenOverTCP(t *testing.T) {
 	}
 }
 
-// The QOS "ten" in the real accounting accepts 10 jobs of a user, and the account "eight" 8 jobs. These limits do not
-// count for other QOSes and accounts. The adapter rejects a larger bulk before sbatch runs.
+// The QOS "ten" in the real accounting accepts 10 jobs of a user. This limit does not count for other QOSes. The
+// adapter rejects a larger bulk before sbatch runs.
 func TestBeds_SlurmsAccountingTellsItsLimits(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	a := probed(t, open(t, bed, func(c *slurm.Config) { c.QOS = "ten" }))
 	await.True(t, "bulks of 10 in the QOS", func() bool { return a.MaxBulkOf(jjm.Request{}) == 10 })
-	if n := a.MaxBulkOf(jjm.Request{Account: "eight"}); n != 8 {
-		t.Errorf("bulks of %d in the account eight, want 8", n)
-	}
 	if c := a.Capabilities(); c.MaxQueued <= 10 {
-		t.Errorf("%d jobs of the account, want more: other QOSes and accounts have no such limit", c.MaxQueued)
+		t.Errorf("%d jobs of the account, want more: other QOSes have no such limit", c.MaxQueued)
 	}
 	b := bulk(t, bed, 11, "exit 0")
 	if _, err := a.Submit(t.Context(), b); err == nil {

@@ -2,10 +2,11 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	testprograms "jjm/internal/testkit/programs"
 )
 
 // tested runs "jjm job-types test" for a job type, and returns the output and the exit code. files are the files of the
@@ -21,7 +22,7 @@ func testedFor(t *testing.T, files map[string]string, expected string) (string, 
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		if err := testprograms.WriteScript(filepath.Join(dir, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,20 +23,20 @@ func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Sta
 		return err
 	}
 	showUsed(d, attempts, l.RetryArgs)
-	d.Silent = an.silent(l)
+	d.Silent = silenceOf(an.s, an.rooms.Clusters, l)
 	s.Detail = d
 	return nil
 }
 
-// silent returns the outage of the cluster that has a local job, nil if the cluster answers or no cluster has it.
-func (an *Answers) silent(l *jjm.LocalJob) *wire.Silence {
-	if l.Over() || state.Unsent(l) != 0 || !slices.Contains(an.s.Names, l.Cluster) {
+// silenceOf returns the outage of the cluster that has a local job, nil if the cluster answers or no cluster has it.
+func silenceOf(s *state.State, clusters Clusters, l *jjm.LocalJob) *wire.Silence {
+	if l.Over() || state.Unsent(l) != 0 || !slices.Contains(s.Names, l.Cluster) {
 		return nil
 	}
-	v := an.s.View()
+	v := s.View()
 	defer v.Close()
 	none := func(jjm.GridID) bool { return false }
-	c := an.rooms.Clusters.View(v.Memory, l.Cluster, none, func(int) bool { return false })
+	c := clusters.View(v.Memory, l.Cluster, none, func(int) bool { return false })
 	if c.Healthy {
 		return nil
 	}
