@@ -46,7 +46,7 @@ func (ws *Requests) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.
 			return nil
 		}
 		re := releaser{c: c, actor: caller.Actor(), args: how.Args, out: &out,
-			named: ref.Locals && ref.Last >= 0, by: "released by " + caller.Actor() + plan.WithWords(how.Args)}
+			by: "released by " + caller.Actor() + plan.WithWords(how.Args)}
 		for i := range g.Locals {
 			if l := &g.Locals[i]; !ref.Locals || ref.Has(l.ID.N) {
 				known = true
@@ -65,13 +65,11 @@ func (ws *Requests) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.
 }
 
 // releaser releases local jobs of one grid job in a change, and counts the released local jobs in out. args replace the
-// retry arguments; if args is empty, the retry arguments are kept. named is set if the request names the local jobs.
-// The answer then contains the reason for each local job that is not held.
+// retry arguments; if args is empty, the retry arguments are kept.
 type releaser struct {
 	c         *state.Change
 	by, actor string
 	args      []string
-	named     bool
 	out       *wire.Released
 }
 
@@ -79,9 +77,6 @@ type releaser struct {
 // held, and is added to the local jobs left in the answer.
 func (re *releaser) release(live *jjm.LocalJob) {
 	how, not := plan.PersonRelease(live, len(re.args) > 0)
-	if how == plan.ReleaseNone && not == "" && re.named {
-		not = plan.NotHeld(live)
-	}
 	if how == plan.ReleaseNone {
 		if not != "" {
 			re.out.Left, re.out.LeftOut = left(re.out.Left, re.out.LeftOut, live.ID, not)

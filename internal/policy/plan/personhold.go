@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"strings"
 
 	"jjm/internal/formats/glf"
@@ -131,17 +130,6 @@ func PersonRelease(l *jjm.LocalJob, words bool) (as ReleaseAs, why string) {
 			"without them"
 	}
 	return as, ""
-}
-
-// NotHeld returns, for people, why a release changes nothing of a local job that is not held.
-func NotHeld(l *jjm.LocalJob) string {
-	switch {
-	case l.State.IsFrozen():
-		return stillFrozen(l)
-	case l.State == jjm.Failed || l.State == jjm.Killed:
-		return fmt.Sprintf("it is %s, not held: jjm resubmit %s runs it again", jjm.StateWord(l.State, l.Phase), l.ID)
-	}
-	return fmt.Sprintf("it is %s, not held", jjm.StateWord(l.State, l.Phase))
 }
 
 // mostWordBytes is the greatest number of bytes of retry arguments in a cause in the journal. It is small because the

@@ -76,16 +76,3 @@ func TestNoneAgain_NamesTheCommandThatHelps(t *testing.T) {
 		}
 	}
 }
-
-func TestNotHeld_NamesTheCommandThatHelps(t *testing.T) {
-	id := jjm.LocalID{Grid: 7, N: 3}
-	for want, l := range map[string]jjm.LocalJob{
-		"it is failed/limit, not held: jjm resubmit 7.3 runs it again": {ID: id, State: jjm.Failed, Phase: jjm.ByLimit},
-		"it is failed_frozen: unfreeze it first (jjm unfreeze 7.3)":    {ID: id, State: jjm.FailedFrozen},
-		"it is completed, not held":                                    {ID: id, State: jjm.Completed},
-	} {
-		if got := NotHeld(&l); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
-	}
-}
