@@ -188,7 +188,7 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 		{"after", plain.After(&st)}, {"local jobs", jobsText(st, time.Now())}, {"progress", phasesText(st.Phases)},
 		{"cluster", plain.Clusters(st)},
 		{"gatekeeper", gram}, {"master", l.Master}, {"accepted", plain.Clock(st.Accepted)}, {"ended", plain.Clock(st.Ended)},
-		{"expected end", expectedText(st.ExpectedEnd, time.Now())},
+		{"expected end", plain.ExpectedEnd(st.ExpectedEnd, time.Now())},
 		{"proven", st.Proof.Text()}, {"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
 		{"handle", string(st.Handle)}, {"used", usageText(l.Usage)},
 	}

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,6 +60,10 @@ func (f *fake) list(_ context.Context, c wire.Caller, r wire.ListRequest) (a wir
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.jobs {
+		if l := r.List; l.Owner != "" && c.Admin && l.Owner != s.Owner || l.Type != "" && l.Type != s.Type ||
+			l.Status != "" && !slices.Contains(strings.Split(l.Status, ","), s.Lookup.Status) {
+			continue
+		}
 		if c.May(uids[s.Owner]) && (r.List.Before == 0 || int64(s.Lookup.ID) < r.List.Before) &&
 			len(a.Status) < r.List.Limit {
 			a.Status = append(a.Status, s)

@@ -22,11 +22,8 @@ type farm struct {
 	Known         bool // the reader has an account
 	Clusters      []clusterRow
 	LeftOut       int // clusters
-	// Jobs are the newest grid jobs of the reader, newest first. Before is the id below which the list continues on the
-	// next page, 0 if there are no older grid jobs. Older is set if this page is such a continuation.
-	Jobs   []jobRow
-	Before jjm.GridID
-	Older  bool
+	// Jobs are the grid jobs of the reader on this page.
+	Jobs gridList
 }
 
 // clusterRow is one cluster in a table. Cause is set only for readers with an account.
@@ -36,23 +33,14 @@ type clusterRow struct {
 	Cause                           string
 }
 
-// jobRow is one grid job in a table.
-type jobRow struct {
-	ID                        jjm.GridID
-	Name, Type, Owner, Status string
-	Counts                    wire.Counts
-	Accepted, Ended           jjm.Time
-	Message                   string
-}
-
 // farm returns the view of the whole site: the numbers of jobs, the clusters, and, if the reader has an account, the
 // reader's grid jobs.
 func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error) {
-	before, err := number(r, "before")
+	q, err := gridQueryOf(r)
 	if err != nil {
 		return nil, err
 	}
-	out, now := &farm{Older: before > 0, Known: v.known}, jjm.At(p.d.Now())
+	out, now := &farm{Known: v.known}, jjm.At(p.d.Now())
 	counts := p.d.Counts()
 	for i, n := range counts.Grids {
 		out.Grids = append(out.Grids, count{jjm.GridStatus(i).String(), n})
@@ -75,22 +63,8 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	if !v.known {
 		return out, nil
 	}
-	list, err := serve.Ask(ctx, p.d.Verbs, wire.VerbList(), v.Caller,
-		wire.ListRequest{List: &wire.List{All: true, Limit: mostRows + 1, Before: before}})
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Status {
-		if i == mostRows {
-			out.Before = out.Jobs[i-1].ID
-			break
-		}
-		s := &list.Status[i]
-		out.Jobs = append(out.Jobs, jobRow{ID: s.Lookup.ID, Name: s.Name, Type: s.Type, Owner: s.Owner,
-			Status: s.Lookup.Status, Counts: s.Lookup.Counts, Accepted: s.Accepted, Ended: s.Ended,
-			Message: s.Lookup.Message})
-	}
-	return out, nil
+	out.Jobs, err = p.grids(ctx, v, q)
+	return out, err
 }
 
 // rowOf returns the table row of a cluster. Its state is the first of these that applies: an open circuit breaker,

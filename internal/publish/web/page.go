@@ -33,7 +33,7 @@ var templates embed.FS
 
 // policy permits only scripts, style sheets and connections of the page itself.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 const (
 	// askTime is the time in which the daemon must return the content of a page. mostAsks bounds the number of pages that
@@ -87,7 +87,7 @@ func New(c Config, d Deps) *Page {
 	p.who = gatekeeper{header: c.UserHeader, proxyUID: proxy, tokens: tokens{path: c.Tokens, log: d.Log},
 		accounts: accounts{lookup: d.Account, now: d.Now, known: map[string]knownAccount{}}}
 	p.views = map[string]view{
-		"farm":    {p.farm, nil},
+		"farm":    {p.farm, p.fillFarm},
 		"cluster": {p.cluster, nil},
 		"job":     {p.job, p.fillJob},
 	}

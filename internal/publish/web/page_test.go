@@ -19,7 +19,8 @@ import (
 // views are the addresses of all kinds of pages, each with the HTTP status that account ann gets.
 var views = map[string]int{"/": 200, "/?before=18": 200, "/clusters/farm": 200, "/clusters/ill": 200, "/jobs/17": 200,
 	"/jobs/17?from=25": 200, "/jobs/17.3": 200, "/jobs/18": 404, "/jobs/17.*": 404, "/jobs/x": 404, "/clusters/none": 404,
-	"/none": 404, "/?before=x": 400, "/jobs/17?from=-1": 400, "/assets/page.css": 200, "/assets/page.js": 200,
+	"/none": 404, "/?before=x": 400, "/?sort=-failed&state=running": 200, "/?sort=x": 400,
+	"/?state=sunny": 400, "/?from=-3": 400, "/jobs/17?from=-1": 400, "/assets/page.css": 200, "/assets/page.js": 200,
 	"/assets/uPlot.LICENSE": 200, "/assets/none": 404, "/assets/..%2fpage.go": 404}
 
 // Every answer forbids inline code and frames of other sites, and names its content type.
@@ -34,7 +35,7 @@ func TestPage_EveryAnswerHasTheHeadersAndNoInlineCode(t *testing.T) {
 		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 			"Cross-Origin-Resource-Policy": "same-origin",
 			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-				"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"} {
+				"img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s: %s: %q, want %q", path, name, got, want)
 			}
@@ -108,7 +109,7 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
 	for path, all := range map[string][]string{
 		"/": {"<h2 id=\"clusters-title\">Clusters</h2>", "in trouble", `<a href="/jobs/17">17</a>`,
-			"1 of 30 completed, 1 failed", "2 running", "56 running"},
+			"1 of 30 completed", `<span class="state failed">1</span>`, "2 running", "56 running"},
 		"/clusters/farm": {"<dd>slurm</dd>", "0 waiting, 0 queued, 4 running"},
 		"/clusters/ill":  {"In trouble since", "<h3>Trouble</h3>"},
 		"/jobs/17": {"1 of 30 completed", "28 running", "What unfinished local jobs wait for", "Failures by cause",

@@ -19,12 +19,13 @@ const maxText = 600
 // shown returns the functions of the templates.
 func shown() template.FuncMap {
 	return template.FuncMap{
-		"plain":   inert,
-		"instant": func(t jjm.Time) string { return t.Time().Format(time.RFC3339) },
-		"local":   func(t jjm.Time) string { return t.Local() },
-		"span":    func(from, to jjm.Time) string { return jjm.HowLong(to.Sub(from)) },
-		"done":    done,
-		"jobs":    func(n int) string { return jjm.Count(n, "local job") },
+		"plain":      inert,
+		"instant":    func(t jjm.Time) string { return t.Time().Format(time.RFC3339) },
+		"local":      func(t jjm.Time) string { return t.Local() },
+		"span":       func(from, to jjm.Time) string { return jjm.HowLong(to.Sub(from)) },
+		"done":       done,
+		"mostSorted": func() int { return mostSorted },
+		"jobs":       func(n int) string { return jjm.Count(n, "local job") },
 	}
 }
 

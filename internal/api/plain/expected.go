@@ -1,4 +1,4 @@
-package main
+package plain
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// expectedText returns the expected end of a grid job, and what the estimate is based on: "about 14:20, by the 120
+// ExpectedEnd returns the expected end of a grid job, and what the estimate is based on: "about 14:20, by the 120
 // local jobs that ended in the last hour". It returns "" for nil.
-func expectedText(e *wire.ExpectedEnd, now time.Time) string {
+func ExpectedEnd(e *wire.ExpectedEnd, now time.Time) string {
 	if e == nil {
 		return ""
 	}
@@ -18,12 +18,20 @@ func expectedText(e *wire.ExpectedEnd, now time.Time) string {
 	if e.Within.D() == time.Hour {
 		last = "hour"
 	}
-	text := fmt.Sprintf("about %s, by the %s that ended in the last %s", minuteAt(e.At, now),
-		jjm.Count(e.Ended, "local job"), last)
+	text := fmt.Sprintf("%s, by the %s that ended in the last %s", RoughEnd(e, now), jjm.Count(e.Ended, "local job"), last)
 	if e.Held > 0 {
 		text += fmt.Sprintf("; without %s", jjm.Count(e.Held, "held one"))
 	}
 	return text
+}
+
+// RoughEnd returns the expected end of a grid job without the basis of the estimate: "about 14:20". It returns "" for
+// nil.
+func RoughEnd(e *wire.ExpectedEnd, now time.Time) string {
+	if e == nil {
+		return ""
+	}
+	return "about " + minuteAt(e.At, now)
 }
 
 // minuteAt returns a time to the minute, without the date if it is today.

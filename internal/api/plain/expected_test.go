@@ -1,4 +1,4 @@
-package main
+package plain
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-func TestExpectedText_SaysByWhat(t *testing.T) {
+func TestExpectedEnd_SaysByWhat(t *testing.T) {
 	now := time.Date(2026, 3, 1, 13, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) jjm.Time { return jjm.At(now.Add(d)) }
 	hour := jjm.Duration(time.Hour)
@@ -23,7 +23,7 @@ func TestExpectedText_SaysByWhat(t *testing.T) {
 		"about 13:00, by the 10 local jobs that ended in the last hour; without 3 held ones": {At: at(0), Ended: 10,
 			Within: hour, Held: 3},
 	} {
-		if got := expectedText(e, now); got != want {
+		if got := ExpectedEnd(e, now); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
