@@ -143,9 +143,10 @@ func tiers() map[string]tier {
 	}
 	return map[string]tier{
 		"unit": {env: "unit", checks: fewChecks, partial: true, lanes: [][]step{{unit}}},
-		// Tests of real systems wait more than they work, so the steps with most work run beside them.
+		// Tests of real systems wait more than they work, so the step with most work runs beside them. A fourth lane would
+		// make the machine busier, but not the run shorter.
 		"test": {env: "test", checks: fewChecks, alone: true,
-			lanes: [][]step{{embedded}, {slurm, gatekeepers}, {condor, sge, client}, {unit}}},
+			lanes: [][]step{{embedded}, {slurm, gatekeepers, unit}, {condor, sge, client}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
 		needs.Operations:  campaign(needs.Operations, operations...),
 		needs.Hostile:     campaign(needs.Hostile, hostile, others),

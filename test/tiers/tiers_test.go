@@ -373,8 +373,8 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 func TestJoin_ASlowMachineHasOneRealSystemAtATime(t *testing.T) {
 	t.Setenv("JJM_TEST_JOBS", "")
 	for start, want := range map[time.Duration]string{
-		time.Millisecond:     "embedded | slurm gatekeepers | condor sge gateclient | unit",
-		2 * time.Millisecond: "embedded | slurm gatekeepers condor sge gateclient unit",
+		time.Millisecond:     "embedded | slurm gatekeepers unit | condor sge gateclient",
+		2 * time.Millisecond: "embedded | slurm gatekeepers unit condor sge gateclient",
 	} {
 		n, err := jobs(machine{start: cost{Wall: start}}, len(tiers()["test"].lanes))
 		if err != nil {
