@@ -242,27 +242,15 @@ func entry(e jjm.Exclusion, became, why, by string, now jjm.Time) jjm.JournalEnt
 	return jjm.JournalEntry{Time: now, First: -1, Last: -1, To: became, Cause: text, Source: jjm.SourceExclude, Actor: by}
 }
 
-// endAgain is the time after which a failed attempt to end exclusions is repeated. lookAgain is the longest time until
-// the loop notices that the clock was set.
-const (
-	endAgain  = 5 * time.Second
-	lookAgain = time.Minute
-)
-
 // Loop ends the exclusions whose time is over, until ctx ends.
 func (ex *Exclusions) Loop(ctx context.Context) {
-	for ctx.Err() == nil {
-		wait, err := ex.endExpired(ctx)
-		if err != nil && ctx.Err() == nil {
-			ex.b.Complain(slog.LevelError, "exclusions", "expired exclusions could not be ended, will try again", "error", err)
-			wait = endAgain
-		}
-		fair.WaitKick(ctx, ex.kick, wait)
-	}
+	fair.EndLoop(ctx, ex.kick, ex.endExpired, func(err error) {
+		ex.b.Complain(slog.LevelError, "exclusions", "expired exclusions could not be ended, will try again", "error", err)
+	})
 }
 
-// endExpired deletes the exclusions whose time is over; InForce already ignores them. It returns the time until the
-// next exclusion ends, at most lookAgain; if no exclusion has an end, it returns an hour.
+// endExpired deletes the exclusions whose time is over; InForce already ignores them. It returns the time after which
+// the next exclusion may end; if no exclusion has an end, it returns an hour.
 func (ex *Exclusions) endExpired(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(ex.b.Now())
 	next, over := time.Hour, false
@@ -272,7 +260,7 @@ func (ex *Exclusions) endExpired(ctx context.Context) (time.Duration, error) {
 		case !e.InForce(now):
 			over = true
 		case e.Until != 0:
-			next = min(next, max(e.Until.Sub(now), time.Millisecond), lookAgain)
+			next = fair.UntilEnd(next, e.Until.Sub(now))
 		}
 	}
 	v.Close()

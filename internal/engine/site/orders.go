@@ -231,30 +231,21 @@ func concerns(o jjm.Order, g *state.Grid) bool {
 	return o.Name == g.Job.Owner.User
 }
 
-// endAgain is the time after which a failed attempt to end orders is repeated.
-const endAgain = 5 * time.Second
-
-// lookAgain is the longest time until the orders loop notices that the clock was set, or that a
-// maintenance window has come near.
-const lookAgain = time.Minute
-
-// ordersLoop ends orders whose time is up or whose grid job has ended, and wakes the grid
-// jobs that a near maintenance window affects.
+// ordersLoop ends orders whose time is up or whose grid job has ended, and wakes the grid jobs that a near maintenance
+// window affects.
 func (si *Site) ordersLoop(ctx context.Context) {
-	for ctx.Err() == nil {
-		wait, err := si.endOrders(ctx)
-		if err != nil && ctx.Err() == nil {
-			si.b.Complain(slog.LevelError, "orders", "expired orders could not be ended, will try again", "error", err)
-			wait = endAgain
-		}
-		si.lookAtWindows()
-		fair.WaitKick(ctx, si.orderKick, wait)
+	end := func(ctx context.Context) (time.Duration, error) {
+		defer si.lookAtWindows()
+		return si.endOrders(ctx)
 	}
+	fair.EndLoop(ctx, si.orderKick, end, func(err error) {
+		si.b.Complain(slog.LevelError, "orders", "expired orders could not be ended, will try again", "error", err)
+	})
 }
 
 // endOrders deletes the orders whose time is up or whose grid job has ended. InForce already ignores orders whose time
-// is up. endOrders returns the time until the next order begins or ends, at most lookAgain; if no order has an end, it
-// returns an hour.
+// is up. endOrders returns the time after which the next order may begin or end; if no order has an end, it returns an
+// hour.
 func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(si.b.Now())
 	next := time.Hour
@@ -264,7 +255,7 @@ func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 		if !o.InForce(now) || jobOver(v.Memory, o) {
 			over = append(over, o)
 		} else if o.Until != 0 {
-			next = min(next, max(o.Until.Sub(now), time.Millisecond), lookAgain)
+			next = fair.UntilEnd(next, o.Until.Sub(now))
 			if o.From > now {
 				next = min(next, o.From.Sub(now))
 			}

@@ -34,3 +34,29 @@ func WaitKick(ctx context.Context, ch <-chan struct{}, d time.Duration) {
 	case <-t.C:
 	}
 }
+
+const (
+	// endAgain is the time after which a failed attempt to end what is over is repeated.
+	endAgain = 5 * time.Second
+	// mostUntilEnd is the longest time until EndLoop notices that the clock was set.
+	mostUntilEnd = time.Minute
+)
+
+// EndLoop calls end until ctx ends: when somebody kicks ch, and after the time that end returns. end ends what is over,
+// such as orders with a limited time. If end fails, EndLoop passes the error to failed and soon calls end again.
+func EndLoop(ctx context.Context, ch <-chan struct{}, end func(context.Context) (time.Duration, error),
+	failed func(error)) {
+	for ctx.Err() == nil {
+		wait, err := end(ctx)
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+			wait = endAgain
+		}
+		WaitKick(ctx, ch, wait)
+	}
+}
+
+// UntilEnd returns how long EndLoop waits for an end after the time left, if it would otherwise wait for next.
+func UntilEnd(next, left time.Duration) time.Duration {
+	return min(next, max(left, time.Millisecond), mostUntilEnd)
+}
