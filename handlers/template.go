@@ -177,7 +177,7 @@ func unknownPlaceholder(text, word string, known []string) error {
 	if meant != "" {
 		meant = "did you mean " + meant + "? "
 	}
-	return fmt.Errorf("unknown placeholder \"%.40s\": %sknown are %s (a brace is written {{)", text, meant,
+	return fmt.Errorf("unknown placeholder \"%.40s\": %sknown are %s (an opening brace is written {{, a closing one is never doubled)", text, meant,
 		strings.Join(known, " "))
 }
 

@@ -106,9 +106,9 @@ func TestCommand_ExpandsStreams(t *testing.T) {
 func TestCommand_RefusesWhatItDoesNotKnow(t *testing.T) {
 	tests := map[string]struct{ word, unit, want string }{
 		"unknown": {"{evts}", jjm.UnitEvent,
-			`command[1]: unknown placeholder "{evts}": did you mean {events}? known are {serial} {seed} {job} {first_event} {events} {last_event} (a brace is written {{)`},
+			`command[1]: unknown placeholder "{evts}": did you mean {events}? known are {serial} {seed} {job} {first_event} {events} {last_event} (an opening brace is written {{, a closing one is never doubled)`},
 		"row of events":   {"{row}", jjm.UnitEvent, `command[1]: unknown placeholder "{row}": known are`},
-		"events of row":   {"{events}", jjm.UnitRow, `known are {serial} {seed} {job} {row} {args} (a brace`},
+		"events of row":   {"{events}", jjm.UnitRow, `known are {serial} {seed} {job} {row} {args} (an opening brace`},
 		"never closed":    {"x{job", jjm.UnitRow, `unknown placeholder "{job": did you mean {job}? known`},
 		"near a variable": {"${SEED}", jjm.UnitRow, `unknown placeholder "{SEED}": did you mean {seed}? known`},
 		"blank":           {"{ job }", jjm.UnitRow, `unknown placeholder "{ job }": did you mean {job}? known`},

@@ -20,6 +20,7 @@ prefix=${PREFIX:-/usr/local}
 sysconf=${SYSCONFDIR:-/etc}
 state=${STATE:-/var/lib/jjm}
 bin=${BIN:-$top/bin}
+conf=$destdir$sysconf/jjm/jjm.toml
 
 fail() {
 	echo "install.sh: $*" >&2
@@ -141,18 +142,38 @@ remedy() {
 	echo "run make install"
 }
 
+# configured prints the state folder that the installed configuration names; nothing if it names none.
+configured() {
+	[ -r "$conf" ] || return 0
+	sed -n "/^[[:space:]]*\[/q; s/^[[:space:]]*state[[:space:]]*=[[:space:]]*[\"']\([^\"']*\)[\"'].*/\1/p" "$conf"
+}
+
+# differs prints how the state folder of the installed configuration differs from STATE; nothing if it does not. An
+# installation never changes that configuration, but the socket follows STATE.
+differs() {
+	was=$(configured)
+	[ -z "$was" ] || [ "$was" = "$state" ] ||
+		echo "$conf has state = \"$was\", not STATE=$state: give STATE=$was, or set state = \"$state\" there first"
+}
+
 case ${1:-} in
-install) each place ;;
+install)
+	difference=$(differs)
+	[ -z "$difference" ] || fail "$difference"
+	each place
+	;;
 uninstall) each remove ;;
 check)
 	each look
+	difference=$(differs)
+	[ -z "$difference" ] || complain "$difference"
 	[ $wrong = 0 ] || exit 1
 	# What the configuration needs depends on the account of the daemon, which is root.
 	[ "$(id -u)" = 0 ] || {
 		echo "install.sh: the files are whole; the configuration is not checked, which needs root" >&2
 		exit 0
 	}
-	"$destdir$prefix/bin/jjm" config check "$destdir$sysconf/jjm/jjm.toml" || fail "the installed program does not take its configuration: see above"
+	"$destdir$prefix/bin/jjm" config check "$conf" || fail "the installed program does not take its configuration: see above"
 	;;
 *) fail "usage: install.sh install | uninstall | check" ;;
 esac

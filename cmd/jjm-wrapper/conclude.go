@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 
 	"jjm/internal/formats/glf"
 	"jjm/internal/jjm"
@@ -20,7 +19,7 @@ func (a *attempt) conclude(said glf.Log, names []wanted) {
 		return
 	}
 	if a.result.Exit != 0 {
-		a.logLine(glf.Failed, "exit="+strconv.Itoa(a.result.Exit))
+		a.logLine(glf.Failed, glf.FailedData(a.result.Exit))
 		return
 	}
 	var list []string

@@ -49,7 +49,7 @@ type closeDataset struct {
 // markFiles marks files of a dataset.
 type markFiles struct {
 	datasets
-	Reason string   `placeholder:"WHY" help:"Why the files are unreadable, or readable again."`
+	Reason string   `placeholder:"WHY" help:"Why the files are unreadable, or readable again. A mark needs a reason."`
 	Dry    bool     `name:"dry-run" help:"Change nothing; show what would be done."`
 	Name   string   `arg:"" name:"NAME" help:"The dataset."`
 	Words  []string `arg:"" name:"LFN... STATE" help:"The files, then missing, lost, broken or ready."`
@@ -107,11 +107,17 @@ func (d *addFiles) Run(c *cli) error { return d.add(c, d.Name, d.File) }
 // Run carries out jjm dataset close.
 func (d *closeDataset) Run(c *cli) error { return d.close(c, d.Name) }
 
+// lossReason is the error text about a missing reason for the loss or the return of files.
+const lossReason = "--reason is missing: say why, for those who read it later"
+
 // Run carries out jjm dataset mark.
 func (d *markFiles) Run(c *cli) error {
 	last := len(d.Words) - 1
 	if last < 1 {
 		return usage("want NAME LFN... missing|lost|broken|ready; see jjm dataset mark --help")
+	}
+	if d.Reason == "" && !d.Dry {
+		return usage(lossReason)
 	}
 	return d.mark(c, d.Name, d.Words[:last], d.Words[last])
 }

@@ -101,8 +101,9 @@ func changedLines(r wire.Resubmitted) string {
 	for _, path := range r.Changed {
 		text += "  " + plain.Printable(path) + " changed since the submission\n"
 	}
-	return text + fmt.Sprintf("  resubmitted jobs run the files packed at the submission; to run the changed ones: jjm copy "+
-		"%s, or submit anew\n", r.ID)
+	return text + fmt.Sprintf("  resubmitted jobs run the files packed at the submission; to run the changed ones:\n"+
+		"  jjm verify %s --recovery FILE, once it is over (jjm kill %[1]s ends it), for what is not done, "+
+		"or jjm copy %[1]s for all of it\n", r.ID)
 }
 
 // mostUncompared is the greatest number of inputs that are named as not compared.

@@ -10,7 +10,7 @@ import (
 
 // retract declares outputs lost.
 type retract struct {
-	Reason   string   `placeholder:"WHY" help:"Why they are lost."`
+	Reason   string   `placeholder:"WHY" help:"Why they are lost. A retraction needs a reason."`
 	Dry      bool     `name:"dry-run" help:"Change nothing; show what would be done."`
 	New      bool     `name:"new-output" help:"Do not reopen a grid job that is over: a new one is to make them again."`
 	Recovery string   `placeholder:"FILE" help:"As --new-output, and write the job file of the new one to this file, which must not exist; long lists go beside it."`
@@ -35,7 +35,7 @@ func (*retract) Help() string {
 // Run carries out jjm retract.
 func (r *retract) Run(c *cli) error {
 	if r.Reason == "" && !r.Dry {
-		return usage("--reason is missing: say why the outputs are lost, such as --reason 'disk 7 is gone'")
+		return usage(lossReason)
 	}
 	id, err := r.one(c, "retract", r.ID, true, false)
 	if err != nil {

@@ -148,7 +148,8 @@ func TestOrders_AQueueIsPausedAndDrained(t *testing.T) {
 
 		w.give(wire.Order{Verb: "drain", Kind: "queue", Name: "sim/short", Reason: "goes away"})
 		_, err := w.engine.Submit(t.Context(), alice, wire.Submit{Text: mc(1, "cluster = \"sim\""), BaseDir: "/"})
-		if jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "queue sim/short is drained by admin") {
+		if jjm.KindOf(err) != jjm.Denied ||
+			!strings.HasPrefix(err.Error(), "no new grid jobs are accepted: queue sim/short is drained by admin") {
 			t.Errorf("a new one for a drained queue: %v", err)
 		}
 		moved := w.submit(alice, mc(4, "cluster = \"any\""))

@@ -70,7 +70,8 @@ func TestRollback_NothingIsLeft(t *testing.T) {
 		first := s.ids["k"]
 		w.until(time.Hour, "it is removed", func() bool { return w.removed(first) })
 		told := w.lookup(first)
-		if told.Status != "broken" || !strings.Contains(told.Message, "cards") {
+		if told.Status != "broken" || !strings.Contains(told.Message, "cards") || told.Removed == nil ||
+			!strings.HasSuffix(told.Removed.By, ", submitting with --wait)") {
 			t.Errorf("its end is %+v", told)
 		}
 		told.Removed = nil

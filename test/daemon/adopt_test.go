@@ -35,7 +35,7 @@ func TestStore_TwoStatesOnOneWorkArea(t *testing.T) {
 	for _, jobs := range []string{"before the first grid job", "after it"} {
 		said := d.refusal(other)
 		for _, want := range []string{work + " belongs to another store: ", "this one is new", "set state and work to other",
-			"jjm-daemon serve --adopt"} {
+			"jjm serve --adopt, with the --config of the daemon"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("%s: want %q, the daemon says\n%s", jobs, want, said)
 			}

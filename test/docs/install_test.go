@@ -58,6 +58,33 @@ func TestInstall_ACheckWithoutTheStateNamesIt(t *testing.T) {
 	}
 }
 
+// An installation with a state folder that differs from the one of the existing configuration changes nothing, and the
+// error names both. A check with that folder fails and names both too.
+func TestInstall_AnotherStateThanTheConfigurationIsRefused(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
+	t.Parallel()
+	dir := t.TempDir()
+	out, err := makeIn(t, dir, "install")
+	must(t, out, err)
+	socket := dir + "/usr/lib/systemd/system/jjm.socket"
+	before, err := os.ReadFile(socket)
+	must(t, string(before), err)
+	const want = `/etc/jjm/jjm.toml has state = "/var/lib/jjm", not STATE=/srv/jjm: `
+	if out, err = makeIn(t, dir, "install", "STATE=/srv/jjm"); err == nil || !strings.Contains(out, want) {
+		t.Errorf("install: %v\n%s\nwant %s", err, out, want)
+	}
+	if after, err := os.ReadFile(socket); err != nil || string(after) != string(before) {
+		t.Errorf("a refused installation changed the socket: %v\n%s", err, after)
+	}
+	moved := strings.ReplaceAll(string(before), "/var/lib/jjm", "/srv/jjm")
+	if err := os.WriteFile(socket, []byte(moved), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err = makeIn(t, dir, "check", "STATE=/srv/jjm"); err == nil || !strings.Contains(out, want) {
+		t.Errorf("check: %v\n%s\nwant %s", err, out, want)
+	}
+}
+
 func must(t *testing.T, out string, err error) string {
 	t.Helper()
 	if err != nil {

@@ -60,7 +60,8 @@ type Evidence struct {
 	Signal int    `json:"signal,omitempty"`
 	Error  string `json:"error,omitempty"`
 	// Log is the content of the GBS log file: "start" and "end" for the records of the wrapper, and the keywords of the
-	// application.
+	// application. "FAILED by the wrapper" is the record that the wrapper writes if the application reports only by its
+	// exit code.
 	Log []string `json:"log,omitempty"`
 	// Claim is the holder of the attempt's claim: "wrapper", "daemon", or "" if the attempt is unclaimed.
 	Claim string `json:"claim,omitempty"`

@@ -98,7 +98,11 @@ func evidenceOf(ev *jjm.Evidence) *wire.Evidence {
 		if len(out.Log) > mostWords {
 			break
 		}
-		out.Log = append(out.Log, said.Keyword)
+		word := said.Keyword
+		if out.Exit != 0 && word == glf.Failed && said.Data == glf.FailedData(out.Exit) {
+			word += " by the wrapper"
+		}
+		out.Log = append(out.Log, word)
 	}
 	if log.End {
 		out.Log = append(out.Log, "end")

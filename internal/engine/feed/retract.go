@@ -339,7 +339,7 @@ func redo(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err
 	}
 	if part.Count == 0 {
 		return "", jjm.Errorf(jjm.Conflict,
-			"local job %s: its inputs are lost themselves: %s: recover these first, and mark them as ready (jjm dataset mark NAME LFN... ready)", l.ID, strings.Join(in.Input.Files, " "))
+			"local job %s: its inputs are lost themselves: %s: recover these first, and mark them as ready (jjm dataset mark NAME LFN... ready --reason WHY)", l.ID, strings.Join(in.Input.Files, " "))
 	}
 	if err := c.MayInsert(c.Grid(l.ID.Grid), l.Step); err != nil {
 		return "", jjm.Errorf(jjm.Conflict, "%w", err)

@@ -188,6 +188,15 @@ func addedBy(h handlers.Handler, spec *jjm.Spec, site handlers.Site) ([]jjm.Inpu
 	return added, nil
 }
 
+// notAccepted returns the error of a grid job that was not accepted. A refusal needs no further text for its reader; an
+// error of another kind gets the text of what was attempted.
+func notAccepted(err error) error {
+	if jjm.KindOf(err) == jjm.Denied {
+		return err
+	}
+	return fmt.Errorf("accept grid job: %w", err)
+}
+
 // accept stores the grid job in one transaction and publishes its record. Credentials are stored before the
 // transaction, and removed again if the transaction fails.
 func (js *Jobs) accept(ctx context.Context, sub *submission, fit state.Choice) (wire.Submitted, error) {
@@ -195,7 +204,7 @@ func (js *Jobs) accept(ctx context.Context, sub *submission, fit state.Choice) (
 	var skipped []string
 	job := &sub.job
 	if _, err := js.putCredentials(job, sub.given); err != nil {
-		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
+		return wire.Submitted{}, notAccepted(err)
 	}
 	there := js.ids.strangersOf(ctx, job.Owner)
 	err := js.ids.reserving(ctx, func() error {
@@ -228,7 +237,7 @@ func (js *Jobs) accept(ctx context.Context, sub *submission, fit state.Choice) (
 	})
 	if err != nil {
 		js.dropCredentials(job)
-		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
+		return wire.Submitted{}, notAccepted(err)
 	}
 	js.ids.warnSkipped(out.ID, skipped)
 	js.ids.giveOut(out.ID)

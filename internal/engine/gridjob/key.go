@@ -43,7 +43,7 @@ func repeated(ctx context.Context, js *Jobs, caller wire.Caller, key requestKey,
 	}
 	err = js.s.Change(ctx, "accept", func(c *state.Change) error { return ensureHandle(ctx, c, js.b.Store, key, id) })
 	if err != nil {
-		return out, fmt.Errorf("accept grid job: %w", err)
+		return out, notAccepted(err)
 	}
 	if err := renewAgain(ctx, js, caller, id, given); err != nil {
 		return out, fmt.Errorf("renew the credentials of grid job %s: %w", id, err)

@@ -86,5 +86,5 @@ func clearAway(c *state.Change, g *jjm.GridJob) error {
 	} else if err != nil {
 		return err
 	}
-	return c.Discard(g, jjm.ActorOf(g.Owner.User, g.Owner.UID))
+	return c.Discard(g, fmt.Sprintf("%s (uid %d, submitting with --wait)", g.Owner.User, g.Owner.UID))
 }

@@ -133,6 +133,10 @@ func StartData(attempt int32, host string, pid int) string {
 // code, 128+n for signal n.
 func EndData(exit int) string { return endWords + " exit=" + strconv.Itoa(exit) }
 
+// FailedData returns the data of the FAILED record that the wrapper writes for an application that reports only by its
+// exit code.
+func FailedData(exit int) string { return "exit=" + strconv.Itoa(exit) }
+
 // cut returns at most the first n bytes of s, without splitting a UTF-8 sequence.
 func cut(s string, n int) string {
 	if len(s) <= n {

@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"strings"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -34,8 +35,10 @@ const fullShare = 100
 
 // DownChecks returns the checks of a site whose daemon does not answer, the worst first.
 func DownChecks(f DownFacts) []wire.HealthCheck {
-	daemon := wire.HealthCheck{State: Critical, Name: "daemon", Text: "no daemon answers", Detail: f.Error,
-		Remedy: "systemctl status jjm says why; an installed daemon starts with systemctl start jjm"}
+	daemon := wire.HealthCheck{State: Critical, Name: "daemon", Text: "no daemon answers",
+		Detail: strings.TrimPrefix(f.Error, "no daemon answers "),
+		Remedy: "systemctl status jjm says why; an installed daemon starts with systemctl start jjm; " +
+			"your own starts with jjm serve"}
 	state := wire.HealthCheck{State: OK, Name: "state",
 		Text:    "the store in " + f.State + " was last written at " + f.Written.Local(),
 		Figures: []wire.HealthFigure{seconds("store_age", age(f.Now, f.Written), 0, 0)}}

@@ -215,6 +215,33 @@ func TestChecks_EachThreshold(t *testing.T) {
 	}
 }
 
+// Each job type that is off has its own cause and remedy in the check. A single one needs no name before them.
+func TestChecks_EachTypeThatIsOffHasItsCauseAndRemedy(t *testing.T) {
+	all := []health.Off{{Type: "a", Why: "a.toml is wrong", Remedy: "mend a.toml"},
+		{Type: "b", Why: "others can change b.py", Remedy: "chmod b.py"}}
+	for n, want := range [][2]string{1: {"a.toml is wrong", "mend a.toml"},
+		2: {"a: a.toml is wrong; b: others can change b.py", "a: mend a.toml; b: chmod b.py"}} {
+		f := well()
+		f.Off = all[:n]
+		if got := check(t, health.Checks(f), "job-types"); n > 0 && [2]string{got.Detail, got.Remedy} != want {
+			t.Errorf("%d off: %q, do %q; want %q", n, got.Detail, got.Remedy, want)
+		}
+	}
+}
+
+// The check of a daemon that does not answer says so once, and how both an installed daemon and one's own start.
+func TestDownChecks_TheDaemonSaysHowToStartIt(t *testing.T) {
+	got := check(t, health.DownChecks(health.DownFacts{Now: now, Error: "no daemon answers at /s/jjm.sock"}), "daemon")
+	if got.Text != "no daemon answers" || got.Detail != "at /s/jjm.sock" {
+		t.Errorf("%q: %q", got.Text, got.Detail)
+	}
+	for _, want := range []string{"systemctl start jjm", "jjm serve"} {
+		if !strings.Contains(got.Remedy, want) {
+			t.Errorf("the remedy %q lacks %s", got.Remedy, want)
+		}
+	}
+}
+
 func TestDownChecks(t *testing.T) {
 	seen := health.DownFacts{Now: now, Error: "no daemon answers at /s/jjm.sock", State: "/s", Written: ago(time.Hour),
 		Looked: 3, Unfinished: 2, AsOf: ago(time.Hour), Spool: &health.Spool{},

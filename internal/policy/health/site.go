@@ -158,7 +158,15 @@ func types(off []Off) wire.HealthCheck {
 	if len(names) > 1 {
 		c.Text = "job types " + strings.Join(names, ", ") + " are off"
 	}
-	c.Detail, c.Remedy = off[0].Why, off[0].Remedy
+	if len(off) == 1 {
+		c.Detail, c.Remedy = off[0].Why, off[0].Remedy
+		return c
+	}
+	var causes, remedies []string
+	for _, o := range off {
+		causes, remedies = append(causes, o.Type+": "+o.Why), append(remedies, o.Type+": "+o.Remedy)
+	}
+	c.Detail, c.Remedy = strings.Join(causes, "; "), strings.Join(remedies, "; ")
 	return c
 }
 

@@ -7,6 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
+// adopt is the command, for errors, by which a daemon goes on above the highest id that any folder knows.
+const adopt = "jjm serve --adopt, with the --config of the daemon"
+
 // Folder holds the stamps and marks in the folders of a site, which show the store to which the folders belong.
 type Folder struct {
 	// State and Work are the state folder and the folder of the work areas.
@@ -71,6 +74,6 @@ func fitState(store string, highest jjm.GridID, in Folder) error {
 		"given out again. It is an old copy, or one without its log, or another site's. With the daemon stopped, put "+
 		"the one back that was here: store.db together with store.db-wal and store.db-shm if they are there. If that "+
 		"site is given up, move %s and the work areas in %s away. To go on with this store above the highest id that any "+
-		"folder knows: jjm-daemon serve --adopt", in.State, highest, strings.Join(found, ", "), in.State,
+		"folder knows: "+adopt, in.State, highest, strings.Join(found, ", "), in.State,
 		in.Work)
 }

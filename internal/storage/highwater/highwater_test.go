@@ -224,7 +224,8 @@ func TestRelate(t *testing.T) {
 		}
 		err := FitStamps(c.store, c.highest, []Stamped{{"/work", c.stamp}})
 		if bad := c.want == Foreign || c.want == Older; bad != (err != nil) || bad && (jjm.KindOf(err) != jjm.Conflict ||
-			!strings.Contains(err.Error(), "/work") || !strings.Contains(err.Error(), "serve --adopt")) {
+			!strings.Contains(err.Error(), "/work") ||
+			!strings.Contains(err.Error(), "jjm serve --adopt, with the --config of")) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
 	}

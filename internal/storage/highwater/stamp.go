@@ -79,8 +79,8 @@ type Stamped struct {
 // FitStamps returns an error of kind Conflict if a folder belongs to another store or to a newer copy of this store.
 func FitStamps(store string, highest jjm.GridID, folders []Stamped) error {
 	const remedy = "With the daemon stopped, put the store back that was here: store.db together with store.db-wal and " +
-		"store.db-shm if they are there. If it is lost, or the folder is to be this store's: jjm-daemon serve --adopt " +
-		"goes on above the highest id that any folder knows"
+		"store.db-shm if they are there. If it is lost, or the folder is to be this store's: " + adopt +
+		", which goes on above the highest id that any folder knows"
 	for _, f := range folders {
 		switch Relate(store, highest, f.Stamp) {
 		case Foreign:

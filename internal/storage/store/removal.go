@@ -42,15 +42,16 @@ var hindrances = [...]struct {
 		SELECT format('grid job %d, which recovers it, is not over: wait until it is', g.id)
 		FROM r JOIN grid_jobs AS g ON g.id = r.grid WHERE g.status NOT IN ` + overGrids + ` LIMIT 1`},
 	{query: `SELECT format('it recovers grid job %d, whose verification counts what it did: ' ||
-			'remove that one first', r.recovers)
+			'remove that one first (jjm remove %d)', r.recovers, r.recovers)
 		FROM recoveries AS r WHERE r.grid = ?1 AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = r.recovers)`},
-	{query: `SELECT format('dataset %s refers to its outputs, such as %s: mark what nobody needs as lost first ' ||
-			'(jjm dataset mark %s LFN... lost)', d.name, f.lfn, d.name)
+	{query: `SELECT format('dataset %s refers to its outputs, such as %s: if nobody needs the dataset, ' ||
+			'remove it first (jjm dataset remove %s); or mark each of its files as lost ' ||
+			'(jjm dataset mark %s LFN... lost --reason WHY)', d.name, f.lfn, d.name, d.name)
 		FROM datasets AS d JOIN files AS f ON f.dataset = d.id
 		WHERE d.maker = ?1
 			AND NOT EXISTS (SELECT 1 FROM file_marks AS m WHERE m.dataset = f.dataset AND m.file = f.n) LIMIT 1`},
 	{query: `SELECT format('grid job %d reads dataset %s, which it filled, and its verification asks ' ||
-			'who made the files: remove that one first', i.grid, d.name)
+			'who made the files: remove that one first (jjm remove %d)', i.grid, d.name, i.grid)
 		FROM datasets AS d JOIN inputs AS i ON i.dataset = d.id
 			OR i.dataset IN (SELECT e.dataset FROM expansions AS e WHERE e.member = d.id)
 		WHERE d.maker = ?1 AND i.grid <> ?1 AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = i.grid) LIMIT 1`},

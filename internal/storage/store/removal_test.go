@@ -309,8 +309,9 @@ func TestRemoval_Hindrances(t *testing.T) {
 		_, err = tx.AddFiles(made, []jjm.File{{LFN: "mc.1.0.out"}})
 		return errors.Join(err, tx.SetMaker(made, maker.ID))
 	})
-	wants(maker.ID, true, "dataset made refers to its outputs, such as mc.1.0.out: mark what nobody needs as lost first "+
-		"(jjm dataset mark made LFN... lost)")
+	wants(maker.ID, true, "dataset made refers to its outputs, such as mc.1.0.out: if nobody needs the dataset, "+
+		"remove it first (jjm dataset remove made); or mark each of its files as lost "+
+		"(jjm dataset mark made LFN... lost --reason WHY)")
 	if err := raw(s, fmt.Sprintf(`INSERT INTO file_marks VALUES (%d, 0, 5, 1, 'a', 'lost')`, made)); err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +320,8 @@ func TestRemoval_Hindrances(t *testing.T) {
 		user.ID, made)); err != nil {
 		t.Fatal(err)
 	}
-	wants(maker.ID, false, "grid job 2 reads dataset made, which it filled")
+	wants(maker.ID, false, "grid job 2 reads dataset made, which it filled, and its verification asks who "+
+		"made the files: remove that one first (jjm remove 2)")
 	orderRemoval(t, s, user.ID)
 	wants(maker.ID, false, "")
 
@@ -329,7 +331,8 @@ func TestRemoval_Hindrances(t *testing.T) {
 	wants(maker.ID, true, "grid job 3, which recovers it, is not over")
 	recovery.Status = jjm.GridFailed
 	update(t, s, func(tx *Tx) error { return tx.SaveGrid(recovery) })
-	wants(recovery.ID, true, "it recovers grid job 1, whose verification counts what it did")
+	wants(recovery.ID, true, "it recovers grid job 1, whose verification counts what it did: remove that one "+
+		"first (jjm remove 1)")
 	orderRemoval(t, s, maker.ID)
 	wants(recovery.ID, false, "its gatekeeper was not told yet that it is over")
 	wants(recovery.ID, true, "")

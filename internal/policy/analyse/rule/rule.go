@@ -175,7 +175,7 @@ const (
 func Words() map[string]string {
 	return map[string]string{
 		IsOpinion:  "the job type has an opinion that counts",
-		IsAsked:    "the application said FAILED, RETRY or HOLD and exited with 0",
+		IsAsked:    "the application itself said FAILED, RETRY or HOLD and exited with 0",
 		IsSuccess:  "the application succeeded, and no output that must be there is missing",
 		IsKilled:   "jjm wanted to end it",
 		IsStarted:  "a wrapper took it",

@@ -141,6 +141,7 @@ func TestUnmet_NamesTheConditionThatDoesNotHold(t *testing.T) {
 		{`result = "glf"`, "result is exit, not glf"},
 		{`batch = ["OK", "FAILED"]`, "the batch system says OOM, not OK or FAILED"},
 		{`is = ["result"]`, "it is not so that the wrapper left a result"},
+		{`is = ["asked"]`, "it is not so that the application itself said FAILED, RETRY or HOLD and exited with 0"},
 		{`not = ["started"]`, "a wrapper took it"},
 		{`exit = [4, 5]`, "the exit code is 3, not 4 or 5"},
 		{`text = "network"`, "nothing that was said matches network"},
