@@ -101,7 +101,7 @@ func TestCheck_RefusesAndSaysWhatToChange(t *testing.T) {
 			site("x"), "2 problems\n  params.args: give only one of count, args, args_file, events"},
 		"no rows": {params{"args": []any{}}, site(""), "params.args: has no rows"},
 		"rows of words": {params{"args": []any{"a", "b"}}, site(""),
-			`2 problems` + "\n" + `  params.args[0]: want a list such as [...], got the text "a"`},
+			`2 problems` + "\n" + `  params.args[0]: want a list such as ["a"], got the text "a"`},
 		"no count": {params{"count": 0}, site(""), "params.count: 0 is out of range: want 1 to 10000000 local jobs"},
 		"large count": {params{"count": 100_001}, site(""),
 			"params.count: would make 100001 local jobs, and this site allows 100000 per grid job: set a smaller count"},
