@@ -87,6 +87,19 @@ func TestSplit_RowsOfAFileAreTheParts(t *testing.T) {
 	}
 }
 
+// If the key of the command is misspelt, the placeholders of the command cannot be checked, and a problem says so.
+func TestCheck_AMisspeltCommandIsNotChecked(t *testing.T) {
+	misspelt := &jjm.Spec{Type: "script", Params: map[string]any{"comand": []any{"run", "{serail}"}}}
+	want := "params.command: its placeholders are not checked as long as there is no command"
+	if text := (Handler{}).Check(misspelt, site("")).Error(); !strings.Contains(text, want) {
+		t.Errorf("problems are %s, want %s", text, want)
+	}
+	missing := &jjm.Spec{Type: "script", Params: map[string]any{}}
+	if text := (Handler{}).Check(missing, site("")).Error(); strings.Contains(text, want) {
+		t.Errorf("problems are %s", text)
+	}
+}
+
 func TestCheck_RefusesAndSaysWhatToChange(t *testing.T) {
 	type params = map[string]any
 	rows := []any{[]any{"a"}}
