@@ -73,6 +73,7 @@ func ReadCommand[P any](unit string, words func(P) []string,
 		problems = DecodeParams(spec.Params, &s.Params)
 		command, more := ParseCommand("params.command", words(s.Params), unit, append(Streams(spec), own...)...)
 		s.Command = command
+		problems = append(problems, Unparsed("params.command", words(s.Params), problems)...)
 		return s, append(problems, more...)
 	}
 }

@@ -41,7 +41,7 @@ func DecodeParams(params map[string]any, into any) jjm.Problems {
 		broken[p.Field] = true
 		key, ok := strings.CutPrefix(p.Field, "params.")
 		if ok && strings.HasPrefix(p.Text, "unknown key") && strings.Contains(specKeys, " "+key+" ") {
-			p.Text = fmt.Sprintf("unknown key %q: it is a key of the job file itself: move it above the first [table]", key)
+			p.Text = strict.Misplaced(key, "job file")
 		}
 	}
 	for i := range v.NumField() {

@@ -101,6 +101,16 @@ func ParseCommand(field string, words []string, unit string, more ...string) (Co
 	return t, problems
 }
 
+// Unparsed returns a problem if the settings have no command and an unknown key, which may be that of the command. The
+// placeholders of the command are not checked then. problems are the problems of the settings.
+func Unparsed(field string, words []string, problems jjm.Problems) jjm.Problems {
+	unknown := func(p jjm.Problem) bool { return strings.HasPrefix(p.Text, "unknown key") }
+	if len(words) > 0 || !slices.ContainsFunc(problems, unknown) {
+		return nil
+	}
+	return jjm.Problems{{Field: field, Text: "its placeholders are not checked as long as there is no command"}}
+}
+
 // isList reports whether a placeholder becomes several words.
 func isList(name string) bool { return name == "args" || name == "files" || name == "parents" }
 

@@ -77,6 +77,9 @@ func (c Check) Run(t TB, system System) (notHere string) {
 	switch {
 	case lacking == "" && reason == "":
 		c.test(s)
+		if !s.Failed() {
+			s.everyJobSeen()
+		}
 		return ""
 	case s.Site != nil:
 		return lacking
@@ -96,7 +99,8 @@ func newSuite(t TB, system System) *suite {
 		s.Pause = commandPause
 	}
 	s.Pause = cmp.Or(s.Pause, defaultPause)
-	s.under, s.Adapter = s.Adapter, patient{s.Adapter, s.Patience}
+	w := newWitness(patient{s.Adapter, s.Patience})
+	s.under, s.Adapter, s.unseen = s.Adapter, w, w.jobs
 	ctx, end := context.WithTimeout(t.Context(), max(4*s.Patience, answerTime))
 	t.Cleanup(end)
 	s.ctx = ctx
@@ -135,7 +139,7 @@ func notTried(s *suite, why string) {
 func (s *suite) expectFailure(c Check, reason string) {
 	s.Helper()
 	p := &recorder{ctx: s.Context(), name: c.Name, stopAtFirst: true}
-	inner := &suite{TB: p, System: s.System, began: s.began, ctx: s.ctx}
+	inner := &suite{TB: p, System: s.System, began: s.began, ctx: s.ctx, unseen: s.unseen}
 	p.guard(func() { c.test(inner) })
 	p.clean()
 	s.made = append(s.made, inner.made...) // sweep also cancels the jobs of the inner check

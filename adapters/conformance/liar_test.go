@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -255,7 +256,10 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 				l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref { return jobs[:1] }
 			},
 		},
-		"looking opens few connections":      {"one for each id": func(l *liar, _ *System) { l.runs = runTrue }},
+		"looking opens few connections": {
+			"one for each id": func(l *liar, _ *System) { l.runs = runTrue },
+			"one job is lost": (*liar).losesOne,
+		},
 		"signals are told from exit codes":   {"signals are lost": changed(func(r *jjm.Report) { r.Signal = 0 })},
 		"jobs under a second are not missed": {"times are lost": changed(func(r *jjm.Report) { r.Started = 0 })},
 		"the walltime limit is enforced": {"called a failure": changed(func(r *jjm.Report) {
@@ -554,6 +558,24 @@ func (l *liar) losesOperands(*System) {
 			return jobs[:min(len(jobs), 2)]
 		}
 		return jobs
+	}
+}
+
+// losesOne makes a system that accepts its first job and then knows nothing of it.
+func (l *liar) losesOne(*System) {
+	var lost atomic.Pointer[jjm.Tag]
+	l.runs = func(ctx context.Context, _ []string) { runTrue(ctx, nil) }
+	l.submit = func(b adapters.Bulk) adapters.Bulk { lost.CompareAndSwap(nil, &b.Tag); return b }
+	shown := func(r jjm.Report) bool { tag := lost.Load(); return tag == nil || r.Tag != *tag }
+	l.report = func(r jjm.Report) (jjm.Report, bool) { return r, shown(r) }
+	l.account = func(rs []jjm.Report, _ []adapters.Ref) []jjm.Report {
+		return slices.DeleteFunc(rs, func(r jjm.Report) bool { return !shown(r) })
+	}
+	l.found = func(f adapters.Found) adapters.Found {
+		if tag := lost.Load(); tag != nil && f.Tag == *tag {
+			return absent(f)
+		}
+		return f
 	}
 }
 

@@ -21,7 +21,9 @@ type suite struct {
 	under adapters.Adapter // System.Adapter without the wrapper that repeats failed commands
 	began time.Time        // when the check began
 	made  []jjm.Tag        // tags of the bulks that the check submitted
-	ctx   context.Context
+	// unseen are the jobs that the check submitted and that no answer has shown yet.
+	unseen *unseenJobs
+	ctx    context.Context
 }
 
 // Context returns the context for every command of the check. A single command gets no shorter deadline, because on a
@@ -193,6 +195,9 @@ func (s *suite) control(op adapters.Op, jobs ...adapters.Ref) {
 func (s *suite) answers(op adapters.Op, jobs []adapters.Ref) []error {
 	s.Helper()
 	answers, err := s.Adapter.Control(s.Context(), s.Owner, op, jobs)
+	if op == adapters.Cancel && s.ForgetsCancelled {
+		s.unseen.forget(jobs)
+	}
 	if err != nil || len(answers) != len(jobs) {
 		s.Fatalf("%v: %s for %s, error %v", op, jjm.Count(len(answers), "answer"), jjm.Count(len(jobs), "job"), err)
 	}

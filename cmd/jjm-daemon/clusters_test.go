@@ -110,6 +110,23 @@ func TestClustersTest_UsageErrors(t *testing.T) {
 	}
 }
 
+// If the cluster is not in the configuration, the error names the configuration that was read, and how to name another.
+func TestClustersTest_AnUnknownClusterNamesTheConfiguration(t *testing.T) {
+	config := site(t, "exit 0")
+	for reason, args := range map[string][]string{
+		"named on the command line": {"clusters", "test", "tiny", "--config", config},
+		"$JJM_CONFIG":               {"clusters", "test", "tiny"},
+	} {
+		t.Setenv("JJM_CONFIG", config)
+		var out, errs bytes.Buffer
+		want := fmt.Sprintf("no cluster \"tiny\": %s (%s) has here: name the daemon's configuration with --config FILE\n",
+			config, reason)
+		if code := run(args, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), want) {
+			t.Errorf("exit code %d: %s", code, errs.String())
+		}
+	}
+}
+
 func TestPrintable_NothingControlsTheTerminal(t *testing.T) {
 	if got, want := printable("a\x1b[2J\tb\nü\x00\xff"), "a?[2J?b\nü?\uFFFD"; got != want {
 		t.Errorf("%q, want %q", got, want)

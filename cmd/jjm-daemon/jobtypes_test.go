@@ -163,6 +163,19 @@ func TestJobTypesTest_ADeclaredTypeThatMakesTooFew(t *testing.T) {
 	}
 }
 
+// A type that drops a row agrees with itself. Therefore the output says that the number of local jobs was not checked
+// if the command line does not name the number.
+func TestJobTypesTest_SaysThatTheNumberOfLocalJobsWasNotChecked(t *testing.T) {
+	const note = "    number of local jobs not checked: toy-job.toml=N checks it\n"
+	dropping := asks(heeds + `reply "$(rows $((n > 1 ? n - 1 : n)))" "$word"`)
+	if out, code := tested(t, dropping); code != exitOK || !strings.Contains(out, "ok: toy-job.toml\n"+note) {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if out, code := testedFor(t, dropping, "=2"); code != exitOK || strings.Contains(out, "not checked") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
 // If the command line has a mistake, the error shows the usage of the command and an example.
 func TestRun_AMistakeInTheCommandLineShowsTheUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{

@@ -37,8 +37,8 @@ func (testType) Help() string {
 refuses what job files must not say, cuts the work into parts that cover it exactly
 once, has a command for each part, the same each time and whatever else is asked
 meanwhile, and keeps to the site's limit on local jobs. A row that the type drops shows
-only against the number of local jobs that you expect: JOB=8. Nothing is run, and no
-daemon is needed.
+only against the number of local jobs that you expect: JOB=8. Below a job file without
+such a number stands that it was not checked. Nothing is run, and no daemon is needed.
 
 Several types may be named, and --all means every type of the site: the result is one
 table, with a row for each type and the failures below it. A job file is for the type
@@ -238,6 +238,9 @@ func (s *subject) test(report *typeReport) error {
 			r.Findings = findingsOf(check)
 		}
 		r.OK = len(r.Findings) == 0 && !unknown
+		if i >= own && r.OK && s.good[i-own].Parts == 0 {
+			r.NotChecked = fmt.Sprintf("number of local jobs not checked: %s=N checks it", s.jobs[i-own])
+		}
 		if err := report.add(s, r); err != nil {
 			return err
 		}

@@ -19,6 +19,8 @@ type testResult struct {
 	OK       bool     `json:"ok"`
 	NotTried bool     `json:"not_tried,omitempty"`
 	Findings []string `json:"findings,omitempty"`
+	// NotChecked names a property that the check could not examine, and how to have it checked.
+	NotChecked string `json:"not_checked,omitempty"`
 }
 
 // typeReport prints the results of the checks. If one type is tested, it prints each result immediately; if several are
@@ -60,6 +62,10 @@ func (r *testResult) print(out io.Writer, prefix string) error {
 		_, more := fmt.Fprintf(out, "%s%s\n", indent, printable(f))
 		err = errors.Join(err, more)
 	}
+	if r.NotChecked != "" {
+		_, more := fmt.Fprintf(out, "%s%s\n", indent, printable(r.NotChecked))
+		err = errors.Join(err, more)
+	}
 	return err
 }
 
@@ -76,7 +82,7 @@ func (t *typeReport) end(subjects []*subject) error {
 		}
 	}
 	if !t.json {
-		if err := t.table(subjects, failed); err != nil {
+		if err := t.table(subjects); err != nil {
 			return err
 		}
 	}
@@ -105,8 +111,8 @@ func verdict(s *subject) error {
 	return nil
 }
 
-// table prints a row for each type, and then the checks that failed.
-func (t *typeReport) table(subjects, failed []*subject) error {
+// table prints a row for each type, and then the checks that failed or left something unchecked.
+func (t *typeReport) table(subjects []*subject) error {
 	w := tabwriter.NewWriter(t.out, 0, 8, 2, ' ', 0)
 	_, err := fmt.Fprintln(w, "TYPE\tRESULT\tCHECKS")
 	for _, s := range subjects {
@@ -118,9 +124,9 @@ func (t *typeReport) table(subjects, failed []*subject) error {
 		err = errors.Join(err, more)
 	}
 	err = errors.Join(err, w.Flush())
-	for _, s := range failed {
+	for _, s := range subjects {
 		for i := range s.results {
-			if r := &s.results[i]; len(r.Findings) > 0 {
+			if r := &s.results[i]; len(r.Findings) > 0 || r.NotChecked != "" {
 				err = errors.Join(err, r.print(t.out, printable(s.name)+": "))
 			}
 		}

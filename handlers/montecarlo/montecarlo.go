@@ -74,6 +74,7 @@ cpu_per_event = 12.5
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	p, problems := decode(spec)
 	_, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent, handlers.Streams(spec)...)
+	problems = append(problems, handlers.Unparsed("params.command", p.Command, problems)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
 	}

@@ -57,6 +57,7 @@ args = [["red", "1"], ["green", "2"]]
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	p, how, problems := decode(spec)
 	_, more := handlers.ParseCommand("params.command", p.Command, unit(spec, how), handlers.Streams(spec)...)
+	problems = append(problems, handlers.Unparsed("params.command", p.Command, problems)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
 	}

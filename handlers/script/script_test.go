@@ -87,6 +87,19 @@ func TestSplit_RowsOfAFileAreTheParts(t *testing.T) {
 	}
 }
 
+// If the key of the command is misspelt, the placeholders of the command cannot be checked, and a problem says so.
+func TestCheck_AMisspeltCommandIsNotChecked(t *testing.T) {
+	misspelt := &jjm.Spec{Type: "script", Params: map[string]any{"comand": []any{"run", "{serail}"}}}
+	want := "params.command: its placeholders are not checked as long as there is no command"
+	if text := (Handler{}).Check(misspelt, site("")).Error(); !strings.Contains(text, want) {
+		t.Errorf("problems are %s, want %s", text, want)
+	}
+	missing := &jjm.Spec{Type: "script", Params: map[string]any{}}
+	if text := (Handler{}).Check(missing, site("")).Error(); strings.Contains(text, want) {
+		t.Errorf("problems are %s", text)
+	}
+}
+
 func TestCheck_RefusesAndSaysWhatToChange(t *testing.T) {
 	type params = map[string]any
 	rows := []any{[]any{"a"}}
@@ -101,7 +114,7 @@ func TestCheck_RefusesAndSaysWhatToChange(t *testing.T) {
 			site("x"), "2 problems\n  params.args: give only one of count, args, args_file, events"},
 		"no rows": {params{"args": []any{}}, site(""), "params.args: has no rows"},
 		"rows of words": {params{"args": []any{"a", "b"}}, site(""),
-			`2 problems` + "\n" + `  params.args[0]: want a list such as [...], got the text "a"`},
+			`2 problems` + "\n" + `  params.args[0]: want a list such as ["a"], got the text "a"`},
 		"no count": {params{"count": 0}, site(""), "params.count: 0 is out of range: want 1 to 10000000 local jobs"},
 		"large count": {params{"count": 100_001}, site(""),
 			"params.count: would make 100001 local jobs, and this site allows 100000 per grid job: set a smaller count"},

@@ -129,7 +129,16 @@ func (t *ClusterTest) find(cluster string) error {
 			return nil
 		}
 	}
-	return jjm.Errorf(jjm.Gone, "no cluster %.40q: the configuration has %s", cluster, strings.Join(names, ", "))
+	return jjm.Errorf(jjm.Gone, "no cluster %.40q: %s has %s: name the daemon's configuration with --config FILE", cluster,
+		readFrom(t.app.opts, t.app.path), strings.Join(names, ", "))
+}
+
+// readFrom names, for people, the configuration at path and the reason why it is read.
+func readFrom(opts Options, path string) string {
+	if path == "" {
+		return "no configuration is read (" + FileFrom(opts, path) + "), and a site without one"
+	}
+	return path + " (" + FileFrom(opts, path) + ")"
 }
 
 // makeFolders makes a folder for the adapters' state and a folder for the jobs.

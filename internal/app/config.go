@@ -343,7 +343,15 @@ func decodeCluster(i int, section map[string]any, common *engine.ClusterConfig, 
 		maps.DeleteFunc(table, func(key string, _ any) bool { return !slices.Contains(known, key) })
 		return strict.DecodeMap(table, clusterField(i, ""), common)
 	}
-	return strict.DecodeMap(settings(section), clusterField(i, ""), common, own)
+	problems := strict.DecodeMap(settings(section), clusterField(i, ""), common, own)
+	above := strict.Above(&Config{})
+	for p := range problems {
+		key := strings.TrimPrefix(problems[p].Field, clusterField(i, "")+".")
+		if strings.HasPrefix(problems[p].Text, "unknown key") && slices.Contains(above, key) {
+			problems[p].Text = strict.Misplaced(key, "file")
+		}
+	}
+	return problems
 }
 
 // clusterField returns the name of a key of the i-th cluster, or of the cluster if key is "".

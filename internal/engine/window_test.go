@@ -9,6 +9,7 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
 	"jjm/internal/testkit/adaptertest"
 )
 
@@ -63,6 +64,12 @@ func TestWindow_LocalJobsThatWouldNotEndBeforeItWait(t *testing.T) {
 		when := "cluster sim has a maintenance window from " + window.From.Local() + " until " + window.Until.Local()
 		w.waitsFor(long, when+": 12 h requested would not end before it", "new disks")
 		w.waitsFor(silent, "no walltime is requested and the cluster tells no default")
+		for _, id := range []jjm.GridID{long, silent} {
+			want := "jjm set " + id.String() + " --walltime TIME, if it needs no longer than until then"
+			if got := w.why(id).Causes[0]; got.Code != string(why.Maintenance) || got.Remedy != want {
+				t.Errorf("the cause of grid job %s is %+v: want the remedy %q", id, got, want)
+			}
+		}
 		w.sees(alice, 1)
 		w.reopen()
 		w.pass(time.Minute)

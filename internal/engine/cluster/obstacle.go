@@ -6,6 +6,7 @@ import (
 
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
 	"jjm/internal/policy/why"
 )
 
@@ -18,6 +19,8 @@ type obstacle struct {
 	reason  string    // for people; of a silent cluster, why it does not answer
 	remedy  string    // what a person can do, if the code is why.Silent
 	since   jjm.Time  // when it began, 0 if that is not known
+	// shorten is the grid job whose local jobs could go if they requested a shorter walltime; 0 if that does not help.
+	shorten jjm.GridID
 }
 
 // siteFacts are the facts that concern all local jobs of a grid job, wherever they may go.
@@ -47,6 +50,8 @@ type clusterFacts struct {
 	order  jjm.Order // the order that pauses the cluster, or the queue of the local jobs
 	paused bool      // whether there is such an order
 	window string    // why a maintenance window closes the cluster, "" if none does
+	// early is the grid job if no window has begun yet, so that shorter local jobs would end before; else 0.
+	early  jjm.GridID
 	silent why.Cause // why the cluster does not answer, since when, and what to do; no text if it answers
 }
 
@@ -56,7 +61,7 @@ func (f *clusterFacts) obstacle() obstacle {
 	case f.paused:
 		return obstacle{code: why.Paused, order: f.order}
 	case f.window != "":
-		return obstacle{code: why.Maintenance, reason: f.window}
+		return obstacle{code: why.Maintenance, reason: f.window, shorten: f.early}
 	case f.silent.Text != "":
 		return obstacle{code: why.Silent, cluster: f.name, reason: f.silent.Text,
 			remedy: f.silent.Remedy, since: f.silent.Since}
@@ -91,6 +96,10 @@ func (o *obstacle) cause(user string) why.Cause {
 	case why.Silent:
 		c.Text += ": " + o.reason
 		c.Remedy = o.remedy
+	case why.Maintenance:
+		if o.shorten != 0 {
+			c.Remedy = fmt.Sprintf("jjm set %s --walltime TIME, if it needs no longer than until then", o.shorten)
+		}
 	case why.NoCluster:
 		c.Remedy = "put the [[cluster]] back and start the daemon again"
 	}
@@ -110,6 +119,9 @@ func (cs *Clusters) placeObstacles(mem state.Memory, g *state.Grid, place int32,
 	r := state.RequestAt(&g.Job, place)
 	for _, name := range mem.Candidates(g, place) {
 		f := clusterFacts{name: name, window: cs.site.Window(mem, name, r, now), silent: cs.all[name].silent()}
+		if !plan.Begun(mem.Windows(name, r, now), now) {
+			f.early = g.Job.ID
+		}
 		f.order, f.paused = mem.OrderedAt(jjm.OrderPause, name, r, now)
 		o := f.obstacle()
 		if o.code == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"jjm/handlers"
 	"jjm/internal/api/wire"
@@ -151,6 +152,7 @@ func (js *Jobs) examine(ctx context.Context, job *jjm.GridJob, site handlers.Sit
 	if err != nil {
 		text := trimField(err, "type") + unread(js.b.Deps.Unread, spec.Type)
 		problems = append(problems, jjm.Problem{Field: "type", Text: text})
+		problems = append(problems, unchecked(spec)...)
 	} else {
 		ready, mistakes := handlers.Ready(h, spec, site)
 		*spec, problems = *ready, mistakes
@@ -165,6 +167,26 @@ func (js *Jobs) examine(ctx context.Context, job *jjm.GridJob, site handlers.Sit
 	problems = append(problems, js.checkInputs(job.Owner, job.BaseDir, spec, added)...)
 	problems = append(problems, js.rooms.Prover.CheckRecovers(ctx, job.Owner, spec)...)
 	return h, fit, append(problems, more...)
+}
+
+// unchecked returns the parts of a job file that only its type can check, if there are any, as a problem of a job file
+// with an unknown type.
+func unchecked(spec *jjm.Spec) jjm.Problems {
+	var parts []string
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{{"params", len(spec.Params) > 0}, {"split", spec.Split != nil}, {"merge", spec.Merge != nil},
+		{"datasets", len(spec.Datasets) > 0}} {
+		if part.has {
+			parts = append(parts, part.name)
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return jjm.Problems{{Field: "type", Text: "as long as it is unknown, jjm does not check " +
+		strings.Join(parts, ", ")}}
 }
 
 // unread returns the remedy for an unknown job type, to be added to the error; "" if the site has

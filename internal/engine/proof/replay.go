@@ -226,8 +226,8 @@ type comparison struct {
 	more     bool
 	trouble  error
 
-	compared         int
-	differ, commands []string
+	compared, cutAgain int // numbers of stored parts, and of parts that were cut for them
+	differ, commands   []string
 }
 
 // next returns the next part; ok is false if there is no further part.
@@ -252,6 +252,9 @@ func (c *comparison) compare(l *jjm.LocalJob) {
 	was := l.Part
 	was.Serials, was.Streams = nil, nil // jjm sets them, not the splitter
 	now, ok := c.next()
+	if ok {
+		c.cutAgain++
+	}
 	switch {
 	case !ok:
 		c.differ = append(c.differ, fmt.Sprintf("local job %s has the part %s, and no such part is cut now", l.ID, text(was)))
@@ -293,8 +296,12 @@ func (c *comparison) end() {
 	if c.trouble != nil {
 		c.differ = append(c.differ, c.trouble.Error())
 	}
-	c.add("parts", jjm.Count(c.compared, "part")+" cut again", c.differ...)
-	note := ""
+	note := jjm.Count(c.cutAgain, "part") + " cut again"
+	if c.cutAgain < c.compared {
+		note += fmt.Sprintf(", of the %d that are stored", c.compared)
+	}
+	c.add("parts", note, c.differ...)
+	note = ""
 	if _, plans := c.h.(handlers.Planner); !plans {
 		note = "each is asked for, and not compared: of a type written in Go none is stored"
 	}

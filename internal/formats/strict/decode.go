@@ -18,11 +18,15 @@ import (
 // decoder sets Go values from a tree of map[string]any, []any, string, int64, float64 and bool, and collects problems.
 type decoder struct {
 	problems jjm.Problems
+	above    []string // keys that may stand above the first table of the file
 }
 
 // decodeTree sets a struct from a tree.
 func decodeTree(tree map[string]any, prefix string, into any) jjm.Problems {
 	var d decoder
+	if prefix == "" {
+		d.above = Above(into)
+	}
 	d.value(prefix, tree, reflect.ValueOf(into).Elem())
 	return d.problems
 }
@@ -121,6 +125,10 @@ func (d *decoder) fields(field string, table map[string]any, fields map[string]r
 			d.value(join(field, key), table[key], f)
 			continue
 		}
+		if field != "" && slices.Contains(d.above, key) {
+			d.problem(join(field, key), "%s", Misplaced(key, "file"))
+			continue
+		}
 		d.problem(join(field, key), "%s", Unknown(key, sortedKeys(fields)))
 	}
 }
@@ -184,7 +192,7 @@ func (d *decoder) table(field string, v any, to reflect.Value) {
 func (d *decoder) list(field string, v any, to reflect.Value) {
 	list, ok := v.([]any)
 	if !ok {
-		d.problem(field, "want a list such as [...], got %s", show(v))
+		d.problem(field, "want a list such as %s, got %s", listOf(v, to.Type().Elem()), show(v))
 		return
 	}
 	out := reflect.MakeSlice(to.Type(), len(list), len(list))
@@ -192,6 +200,33 @@ func (d *decoder) list(field string, v any, to reflect.Value) {
 		d.value(element(field, i), e, out.Index(i))
 	}
 	to.Set(out)
+}
+
+// listOf returns an example of a list with elements of a type: the list with only the value v if v could be an element.
+func listOf(v any, element reflect.Type) string {
+	switch text := plain(v).(type) {
+	case string:
+		if element.Kind() == reflect.String {
+			return "[" + quote(text) + "]"
+		}
+	case int64:
+		if reflect.Zero(element).CanInt() || reflect.Zero(element).CanUint() {
+			return fmt.Sprintf("[%d]", text)
+		}
+	}
+	switch element.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "[{key = value}]"
+	case reflect.Slice:
+		return "[" + listOf(nil, element.Elem()) + "]"
+	case reflect.String:
+		return `["a", "b"]`
+	case reflect.Bool:
+		return "[true, false]"
+	case reflect.Interface:
+		return `["a", 1]`
+	}
+	return "[1, 2]"
 }
 
 // scalar sets a text, a number or a boolean.

@@ -141,9 +141,9 @@ day = 2026-01-01
 		`x.toml:6: on: want true or false, got the number 1`,
 		`x.toml:7: wait: want a duration in quotes, such as "30s", "5m" or "2h", got the number 30`,
 		`x.toml:8: maybe: want a whole number, got the number 1.5`,
-		`x.toml:9: words: want a list such as [...], got the text "a"`,
+		`x.toml:9: words: want a list such as ["a"], got the text "a"`,
 		`x.toml:10: rows[0][1]: want text in quotes, got the number 1`,
-		`x.toml:10: rows[1]: want a list such as [...], got the text "b"`,
+		`x.toml:10: rows[1]: want a list such as ["b"], got the text "b"`,
 	}
 	got := strings.Split(problems.Error(), "\n  ")[1:]
 	if diff := cmp.Diff(want, got[:len(want)]); diff != "" {

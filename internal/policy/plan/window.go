@@ -60,6 +60,11 @@ func Shut(windows []jjm.Order, s Stay, now jjm.Time) string {
 	return ""
 }
 
+// Begun reports whether one of the windows has begun and is not over. Then no job is submitted, however short it is.
+func Begun(windows []jjm.Order, now jjm.Time) bool {
+	return slices.ContainsFunc(windows, func(w jjm.Order) bool { return w.Begun(now) })
+}
+
 func shutText(w jjm.Order, clause string) string {
 	return fmt.Sprintf("%s: %s; %s announced it: %s", w.Window(), clause, w.By, w.Reason)
 }
