@@ -64,7 +64,8 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 // the evidence does not show the end of the attempt, it changes nothing.
 func (ju *Judge) decide(c *state.Change, j judgement) {
 	l := c.Local(j.id.LocalID)
-	spec := &c.Live.Grid(j.id.Grid).Job.Spec
+	g := c.Live.Grid(j.id.Grid)
+	spec, kill := &g.Job.Spec, g.IsToKill(l)
 	result, typ, params := spec.Result, spec.Type, spec.Params
 	if l.Step == jjm.StepMerge {
 		result, typ, params = jjm.ResultExit, "", nil
@@ -72,7 +73,7 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 	out := plan.Local(plan.LocalInput{
 		Rules: ju.b.Rules(spec, l.Step), Type: typ, Params: params,
 		Job: *l, Evidence: j.evidence, Result: result, Retry: spec.Retry, Site: ju.b.Conf().Retry,
-		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Opinion: j.opinion, Backoff: ju.b.Conf().Backoff.D(), Now: c.Now,
+		Kill: kill, GiveUp: l.Holding, Lost: j.lost, Opinion: j.opinion, Backoff: ju.b.Conf().Backoff.D(), Now: c.Now,
 		Lacks:  outputs.LacksOutput(spec, l, j.evidence.Result),
 		Merges: outputs.AwaitsMerge(spec, l, j.evidence.Result), Spoiled: j.spoiled, Gone: goneText(j.gone),
 	})
@@ -82,7 +83,7 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		return
 	}
 	out.Verdict.Basis = &jjm.Basis{Counters: l.Counters, RetryArgs: l.RetryArgs, Cluster: l.Cluster,
-		Killed: l.Kill || plan.Ends(l.Holding, j.evidence), Lost: j.lost, Opinion: j.opinion}
+		Killed: kill || plan.Ends(l.Holding, j.evidence), Lost: j.lost, Opinion: j.opinion}
 	if out.State == jjm.Failed && len(j.gone) > 0 {
 		c.Gone[l.ID] = j.gone
 	}
