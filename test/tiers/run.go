@@ -317,7 +317,7 @@ func (r *run) jobsOf(s step, lane int) int {
 	case others <= 0:
 		return r.jobs
 	case s.cached:
-		return max(1, min(r.jobs, lanes)-others)
+		return max(1, r.jobs-others)
 	case len(s.systems) > 0:
 		return 1
 	}

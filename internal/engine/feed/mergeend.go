@@ -89,7 +89,7 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 			c.Move(j, jjm.Killed, jjm.ByPerson, "killed before all that it made was merged")
 		}
 		return nil
-	case c.Live.Grid(j.ID.Grid).IsToKill(j):
+	case state.IsToKill(c.Live.Grid(j.ID.Grid), j):
 		c.Move(j, jjm.Killed, jjm.ByPerson, "its merge was killed")
 		return nil
 	}

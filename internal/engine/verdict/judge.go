@@ -65,7 +65,7 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 func (ju *Judge) decide(c *state.Change, j judgement) {
 	l := c.Local(j.id.LocalID)
 	g := c.Live.Grid(j.id.Grid)
-	spec, kill := &g.Job.Spec, g.IsToKill(l)
+	spec, kill := &g.Job.Spec, state.IsToKill(g, l)
 	result, typ, params := spec.Result, spec.Type, spec.Params
 	if l.Step == jjm.StepMerge {
 		result, typ, params = jjm.ResultExit, "", nil

@@ -58,7 +58,7 @@ func (h *Halter) doomed(match func(*state.Grid) bool) map[jjm.Owner][]system.Job
 		}
 		for i := range g.Locals {
 			l := &g.Locals[i]
-			if !g.IsToKill(l) || v.Current(l.AttemptID()) == nil {
+			if !state.IsToKill(g, l) || v.Current(l.AttemptID()) == nil {
 				continue
 			}
 			b := v.Bulk(l.Tag)
@@ -123,7 +123,7 @@ func (h *Halter) kills(b *jjm.Bulk) bool {
 	v := h.s.View()
 	defer v.Close()
 	for _, m := range b.Members {
-		if l := v.Current(m); l != nil && v.Grid(m.Grid).IsToKill(l) {
+		if l := v.Current(m); l != nil && state.IsToKill(v.Grid(m.Grid), l) {
 			return true
 		}
 	}

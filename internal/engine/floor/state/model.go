@@ -334,10 +334,6 @@ func (g *Grid) trim(place int32, now jjm.Time) int {
 	return len(q)
 }
 
-// IsToKill reports whether a local job of g is to be killed. The order to kill g comes first; its local jobs are marked
-// one after the other, and batch systems may cancel a job before its local job is marked.
-func (g *Grid) IsToKill(l *jjm.LocalJob) bool { return g.Job.Kill || l.Kill }
-
 // Failure returns the reason why the grid job can never continue, "" if it can continue.
 func (g *Grid) Failure() string { return g.failure }
 
