@@ -171,6 +171,9 @@ func clusterNotes(cl wire.Cluster) []string {
 		notes = append(notes, fmt.Sprintf("circuit breaker %s%s: %s; next probe %s", b.State, since(b.Since), b.Cause,
 			plain.Clock(b.NextProbe)))
 	}
+	for _, u := range cl.Unlisted {
+		notes = append(notes, "no listing of "+u.Account+since(u.Since)+": "+u.Cause)
+	}
 	if cl.Remedy != "" {
 		notes = append(notes, "do: "+cl.Remedy)
 	}

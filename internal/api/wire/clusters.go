@@ -95,6 +95,9 @@ type Cluster struct {
 	// Learnt are the limits on submitted jobs that jjm learnt from refusals of the batch system, for each account whose
 	// jobs were refused. A caller sees only the limits of the account that runs the caller's jobs.
 	Learnt []LearntLimit `json:"learnt,omitempty"`
+	// Unlisted are the accounts whose jobs the batch system does not list although it answers. It is empty if all jobs
+	// run as one account. A caller sees only accounts whose jobs the caller may see.
+	Unlisted []Unlisted `json:"unlisted,omitempty"`
 }
 
 // Unknown counts local jobs of unknown state, over all accounts.
@@ -102,6 +105,14 @@ type Unknown struct {
 	Bulks int      `json:"bulks,omitempty"` // number of submissions
 	Jobs  int      `json:"jobs"`            // number of local jobs
 	Since jjm.Time `json:"since"`           // the beginning of the longest unknown state
+}
+
+// Unlisted is an account whose listings fail.
+type Unlisted struct {
+	Account string   `json:"account"`
+	Last    jjm.Time `json:"last,omitempty"` // when the last listing that succeeded began; 0 if there was none
+	Since   jjm.Time `json:"since"`          // when the first listing failed after that
+	Cause   string   `json:"cause"`
 }
 
 // LearntLimit is the number of jobs that an account may have in a batch system, as learnt from refusals.

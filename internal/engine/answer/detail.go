@@ -23,20 +23,24 @@ func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Sta
 		return err
 	}
 	showUsed(d, attempts, l.RetryArgs)
-	d.Silent = silenceOf(an.s, an.rooms.Clusters, l)
+	d.Silent = silenceOf(an.s, an.rooms.Clusters, job.Owner, l)
 	s.Detail = d
 	return nil
 }
 
-// silenceOf returns the outage of the cluster that has a local job, nil if the cluster answers or no cluster has it.
-func silenceOf(s *state.State, clusters Clusters, l *jjm.LocalJob) *wire.Silence {
+// silenceOf returns since when the cluster that has a local job of an owner has listed none of the owner's jobs, nil if
+// it lists them or no cluster has the local job.
+func silenceOf(s *state.State, clusters Clusters, owner jjm.Owner, l *jjm.LocalJob) *wire.Silence {
 	if l.Over() || state.Unsent(l) != 0 || !slices.Contains(s.Names, l.Cluster) {
 		return nil
 	}
 	v := s.View()
 	defer v.Close()
 	none := func(jjm.GridID) bool { return false }
-	c := clusters.View(v.Memory, l.Cluster, none, func(int) bool { return false })
+	c := clusters.View(v.Memory, l.Cluster, none, func(uid int) bool { return uid == owner.UID })
+	if len(c.Unlisted) > 0 {
+		return &wire.Silence{AsOf: c.Unlisted[0].Last, Since: c.Unlisted[0].Since}
+	}
 	if c.Healthy {
 		return nil
 	}

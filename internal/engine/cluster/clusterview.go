@@ -46,10 +46,16 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 
 // View returns the state of a cluster for people, without the counts of jobs. name must be a cluster of the site. of
 // selects the grid jobs whose long unknown local jobs are named; nil selects all. may selects the accounts whose learnt
-// limits are shown.
+// limits and failing listings are shown.
 func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster {
-	w := cs.all[name].view(mem, of)
-	w.Learnt = cs.all[name].share.Limits(may)
+	c := cs.all[name]
+	w := c.view(mem, of)
+	w.Learnt = c.share.Limits(may)
+	if w.Healthy && w.Breaker == nil { // else the outage is told, which has the same cause
+		if w.Unlisted = c.health.Unlisted.All(may); len(w.Unlisted) > 0 {
+			w.Remedy = c.remedy()
+		}
+	}
 	return w
 }
 

@@ -40,7 +40,7 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			return why.Of(f)
 		}
 		if _, known := silent[l.Cluster]; !known {
-			silent[l.Cluster], excluded[l.Cluster] = c.silent(), len(mem.ExcludedAt(l.Cluster, now))
+			silent[l.Cluster], excluded[l.Cluster] = c.silentTo(c.Account(g.Job.Owner)), len(mem.ExcludedAt(l.Cluster, now))
 		}
 		if own != nil {
 			f.Missing, f.Unjudged = own.Missing, own.Unjudged

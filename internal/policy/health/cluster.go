@@ -32,6 +32,11 @@ func listing(f Facts, cl *wire.Cluster) wire.HealthCheck {
 		out.Figures = c.Figures
 		return out
 	}
+	if len(cl.Unlisted) > 0 {
+		out := unlisted(f.Now, cl)
+		out.Figures = c.Figures
+		return out
+	}
 	// A daemon that has just started has no listing yet.
 	stale := age(f.Now, max(cl.LastSeen, f.Started))
 	warning := max(StaleWarning, 3*cl.Interval.D())
@@ -65,6 +70,24 @@ func outage(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
 	silent := age(now, since)
 	return wire.HealthCheck{State: graded(silent, 0, OutageCritical), Name: "listing", Of: cl.Name, Since: since,
 		Text: "cluster " + cl.Name + " has not answered for " + jjm.HowLong(silent), Detail: cause, Remedy: cl.Remedy}
+}
+
+// unlisted is the check of a cluster that answers, but does not list the jobs of some accounts.
+func unlisted(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
+	first := cl.Unlisted[0]
+	for _, u := range cl.Unlisted {
+		if u.Since < first.Since {
+			first = u
+		}
+	}
+	of := first.Account
+	if n := len(cl.Unlisted) - 1; n > 0 {
+		of += " and " + jjm.Count(n, "other account")
+	}
+	silent := age(now, first.Since)
+	return wire.HealthCheck{State: graded(silent, 0, OutageCritical), Name: "listing", Of: cl.Name, Since: first.Since,
+		Text:   "cluster " + cl.Name + " has not listed the jobs of " + of + " for " + jjm.HowLong(silent),
+		Detail: first.Cause, Remedy: cl.Remedy}
 }
 
 // unsettled checks the submissions to a cluster for which the answer was lost.

@@ -38,6 +38,9 @@ type Health struct {
 
 	// journaled is when the outage began whose end the journal lacks, 0 if none. Only the watch loop uses the field.
 	journaled jjm.Time
+
+	// Unlisted are the accounts whose listings fail. It is not used if all jobs run as one account.
+	Unlisted Unlisted
 }
 
 // overdue contains what has been unknown about a cluster for the time UnknownWarn or longer.

@@ -142,6 +142,9 @@ func (w *Watcher) take(ctx context.Context, l look) error {
 	if ctx.Err() != nil {
 		return nil
 	}
+	if w.b.Deps.Account == nil {
+		w.health.Unlisted.Note(l.account, l.err, jjm.At(l.began))
+	}
 	if l.err != nil {
 		w.complainOfListing(l)
 	}

@@ -44,6 +44,7 @@ func (w *Watcher) unwatched(listed []jjm.Owner) {
 	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
 	maps.DeleteFunc(w.logged, func(account jjm.Owner, _ map[string]bool) bool { return gone(account) })
 	maps.DeleteFunc(w.clocks, func(account jjm.Owner, _ watchClock) bool { return gone(account) })
+	w.health.Unlisted.Forget(gone)
 	maps.DeleteFunc(w.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
 }
 
