@@ -28,8 +28,8 @@ type jobView struct {
 	Ref string
 	S   wire.Status
 	One bool
-	// Shown are the local jobs on the page. From is the number of the first local job on the page; Next and Prev are the
-	// first numbers of the neighbouring pages, -1 if there is none.
+	// Shown are the local jobs on the page, the most urgent first. From is the position of the first local job on the
+	// page; Next and Prev are the first positions of the neighbouring pages, -1 if there is none.
 	Shown            []jjm.LocalJob
 	From, Next, Prev int64
 
@@ -81,32 +81,25 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 		return nil, err
 	}
 	out := &jobView{Ref: ref.String(), One: ref.Locals, From: from - from%mostLocals, Next: -1, Prev: -1}
-	if out.S, err = p.status(ctx, v, out.Ref); err != nil || out.One {
-		out.Shown = out.S.Locals
+	out.S, err = p.status(ctx, v, out.Ref, &wire.Urgent{From: int(out.From), Limit: mostLocals})
+	out.Shown, out.S.Locals = out.S.Locals, nil
+	if total := int64(out.S.Lookup.Counts.Total); err != nil || out.One || out.From >= total {
 		return out, err
 	}
-	total := int64(out.S.Lookup.Counts.Total)
-	if out.From >= total {
-		return out, nil
-	}
-	page, err := p.status(ctx, v, fmt.Sprintf("%s.%d-%d", ref, out.From, out.From+mostLocals-1))
-	if err != nil {
-		return nil, err
-	}
-	out.Shown = page.Locals[:min(len(page.Locals), mostLocals)]
 	if out.From > 0 {
 		out.Prev = out.From - mostLocals
 	}
-	if out.From+mostLocals < total {
+	if out.From+mostLocals < int64(out.S.Lookup.Counts.Total) {
 		out.Next = out.From + mostLocals
 	}
 	return out, nil
 }
 
-// status returns the status of a job. If the reader may not see the job, the error is of kind Gone, which does not
-// reveal that the job exists.
-func (p *Page) status(ctx context.Context, v viewer, ref string) (wire.Status, error) {
-	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, wire.StatusRequest{Many: wire.Refs(ref)})
+// status returns the status of a job. If it is a grid job, the status has the part urgent of its local jobs. If the
+// reader may not see the job, the error is of kind Gone, which does not reveal that the job exists.
+func (p *Page) status(ctx context.Context, v viewer, ref string, urgent *wire.Urgent) (wire.Status, error) {
+	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, wire.StatusRequest{Many: wire.Refs(ref),
+		Urgent: urgent})
 	if err != nil {
 		return wire.Status{}, err
 	}
@@ -146,7 +139,7 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 		out.Curve = curve(history.History, out.S.Lookup.Counts.Completed, now, out.S.Ended)
 		if len(out.Shown) > 0 {
 			if history, err = serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller, wire.HistoryRequest{
-				Many: wire.Refs(pageRef(out.Shown)), Limit: mostEntries}); err != nil {
+				Many: wire.Refs(idsOf(out.Shown)...), Limit: mostEntries}); err != nil {
 				return err
 			}
 		}
@@ -162,10 +155,12 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 	return err
 }
 
-// pageRef returns the reference to the local jobs of a page.
-func pageRef(locals []jjm.LocalJob) string {
-	first, last := locals[0].ID, locals[len(locals)-1].ID
-	return jjm.Ref{Grid: first.Grid, Locals: true, First: first.N, Last: last.N}.String()
+// idsOf returns the ids of local jobs.
+func idsOf(locals []jjm.LocalJob) (ids []string) {
+	for i := range locals {
+		ids = append(ids, locals[i].ID.String())
+	}
+	return ids
 }
 
 // draw makes the rows of the table of local jobs, each with its timeline. entries are the entries of the journal about
@@ -203,7 +198,7 @@ func (j *jobView) mark(entries []jjm.JournalEntry) {
 // local job with this cause.
 func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 	for _, c := range out.S.Causes[:min(len(out.S.Causes), mostEvidence)] {
-		s, err := p.status(ctx, v, c.First)
+		s, err := p.status(ctx, v, c.First, nil)
 		switch {
 		case jjm.KindOf(err) == jjm.Gone: // the job was removed, or runs again under another number
 		case err != nil:

@@ -419,3 +419,24 @@ func TestPage_PagesThatAreMadeAreBounded(t *testing.T) {
 		t.Errorf("%d pages are being made, want %d", len(p.asks), mostAsks-1)
 	}
 }
+
+// Failed local jobs are on the first page, whatever their numbers are.
+func TestPage_FailedLocalJobsComeFirst(t *testing.T) {
+	f := newFake()
+	f.locals[3].State, f.locals[29].State, f.locals[7].State = jjm.Completed, jjm.Failed, jjm.Submitted
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	ids := func(path string) (out []string) {
+		_, text := answer(t, p, "ann", path)
+		for _, m := range regexp.MustCompile(`<th scope="row"><a href="/jobs/17\.(\d+)`).FindAllStringSubmatch(text, -1) {
+			out = append(out, m[1])
+		}
+		return out
+	}
+	first, second := ids("/jobs/17"), ids("/jobs/17?from=25")
+	if len(first) != mostLocals || first[0] != "29" || first[1] != "0" {
+		t.Errorf("the first page has %v", first)
+	}
+	if want := []string{"26", "27", "28", "7", "3"}; !slices.Equal(second, want) {
+		t.Errorf("the second page has %v, want %v", second, want)
+	}
+}
