@@ -8,6 +8,7 @@ import (
 
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
 )
 
 // urgent returns the numbers of the local jobs that a status with a part of the urgent local jobs contains.
@@ -77,3 +78,32 @@ func TestStatus_UrgentLocalJobsComeFirst(t *testing.T) {
 
 // covers reports whether an entry of the journal is about a local job.
 func covers(e jjm.JournalEntry, n int32) bool { return e.First <= n && n <= e.Last }
+
+// A status with hosts counts the attempts of a live grid job, including the failed attempt of a local job that ran
+// again.
+func TestStatus_CountsAttemptsByHost(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N == 1 && id.Attempt == 0 {
+			return adaptertest.Play{Life: time.Minute, Exit: 1}
+		}
+		return adaptertest.Play{Life: time.Minute}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.until(time.Hour, "local job 1 ran again", func() bool {
+			ls := w.locals(id)
+			return len(ls) == 3 && ls[1].Attempt > 0
+		})
+		a, err := call(context.Background(), w.engine, wire.VerbStatus(), alice, wire.StatusRequest{
+			Many: wire.Refs(id.String()), Hosts: true})
+		w.must(err)
+		failed := 0
+		for _, h := range a.Status[0].Hosts {
+			failed += h.Failed
+		}
+		if failed != 1 || a.Status[0].Locals != nil {
+			t.Errorf("%d failed attempts, want 1: %+v", failed, a.Status[0].Hosts)
+		}
+	})
+}

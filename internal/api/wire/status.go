@@ -17,6 +17,9 @@ type StatusRequest struct {
 	Many
 	// Urgent adds some local jobs to the status of each grid job, nil for none. References to local jobs ignore Urgent.
 	Urgent *Urgent `json:"urgent,omitempty"`
+	// Hosts adds figures of the hosts to the status of each grid job whose local jobs are in the daemon's memory, that is,
+	// until shortly after its end.
+	Hosts bool `json:"hosts,omitempty"`
 }
 
 // Urgent selects a part of the local jobs of a grid job. The local jobs are in the order of their urgency
@@ -185,6 +188,10 @@ type Status struct {
 	// Phases are the phases in which the running local jobs are, each with the sum of their progress.
 	Phases []jjm.Progress `json:"phases,omitempty"`
 	Locals []jjm.LocalJob `json:"locals,omitempty"`
+	// Hosts are the figures of the hosts of the attempts, if they were requested. The host that differs most from the
+	// other hosts is first. MoreHosts is the number of hosts that are left out.
+	Hosts     []HostFigures `json:"hosts,omitempty"`
+	MoreHosts int           `json:"more_hosts,omitempty"`
 	// Detail contains more details of a local job, if the reference is to a single local job.
 	Detail *LocalDetail `json:"detail,omitempty"`
 	Record string       `json:"record,omitempty"` // path of the head of the record

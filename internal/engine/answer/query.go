@@ -87,15 +87,22 @@ const maxLocals = 100_000
 // is in its Lookup.Error; the returned error means that ctx ended.
 func (an verbs) Status(ctx context.Context, caller wire.Caller, r wire.StatusRequest) (wire.StatusAnswer, error) {
 	all, err := an.statuses(ctx, caller, r.Jobs)
-	if err != nil || r.Urgent == nil {
-		return wire.StatusAnswer{Status: all}, err
+	if err != nil {
+		return wire.StatusAnswer{}, err
 	}
 	for i, ref := range r.Jobs {
 		if ref.Locals || all[i].Lookup.Error != nil {
 			continue
 		}
-		if all[i].Locals, err = (urgency{an.Answers, *r.Urgent}).locals(ctx, ref.Grid); err != nil {
-			return wire.StatusAnswer{}, err
+		if r.Urgent != nil {
+			if all[i].Locals, err = (urgency{an.Answers, *r.Urgent}).locals(ctx, ref.Grid); err != nil {
+				return wire.StatusAnswer{}, err
+			}
+		}
+		if r.Hosts {
+			if err := addHosts(ctx, an.Answers, &all[i]); err != nil {
+				return wire.StatusAnswer{}, err
+			}
 		}
 	}
 	return wire.StatusAnswer{Status: all}, nil

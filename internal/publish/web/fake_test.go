@@ -89,6 +89,10 @@ func (f *fake) status(_ context.Context, c wire.Caller, r wire.StatusRequest) (a
 				s.Locals = append(s.Locals, own[i])
 			}
 		}
+		if r.Hosts && s.Lookup.Error == nil {
+			s.Hosts, s.MoreHosts = []wire.HostFigures{{Host: hostile, Running: 2, Ended: 3, Failed: 1, MeanWallMS: 24_000,
+				Odd: "mean wall 2.4 times the mean of the other hosts"}}, 4
+		}
 		a.Status = append(a.Status, s)
 	}
 	return a, nil

@@ -12,6 +12,7 @@ import (
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
+	"jjm/internal/publish/report"
 )
 
 const (
@@ -45,6 +46,9 @@ type jobDetail struct {
 	Usage    [][3]string // what, requested, used
 	Attempts []wire.Attempt
 	Curve    []point
+	// Hosts is the table of the hosts without its heading. MoreHosts is a text about the hosts that are left out.
+	Hosts     [][]string
+	MoreHosts string
 	// Cut is set if the page may not show the whole history, because only the last mostEntries entries of the journal were
 	// read.
 	Cut bool
@@ -98,19 +102,23 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 // status returns the status of a job. If it is a grid job, the status has the part urgent of its local jobs. If the
 // reader may not see the job, the error is of kind Gone, which does not reveal that the job exists.
 func (p *Page) status(ctx context.Context, v viewer, ref string, urgent *wire.Urgent) (wire.Status, error) {
-	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, wire.StatusRequest{Many: wire.Refs(ref),
-		Urgent: urgent})
+	return p.askStatus(ctx, v, wire.StatusRequest{Many: wire.Refs(ref), Urgent: urgent})
+}
+
+// askStatus returns the answer to a request about one job. Its errors are those of status.
+func (p *Page) askStatus(ctx context.Context, v viewer, r wire.StatusRequest) (wire.Status, error) {
+	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, r)
 	if err != nil {
 		return wire.Status{}, err
 	}
 	if len(a.Status) != 1 {
-		return wire.Status{}, jjm.Errorf(jjm.Internal, "status %s: %d answers", ref, len(a.Status))
+		return wire.Status{}, jjm.Errorf(jjm.Internal, "status %s: %d answers", r.Refs[0], len(a.Status))
 	}
 	s := a.Status[0]
 	s.ExpectedEnd = nil // the expected end changes all the time
 	switch err := s.Lookup.Error.Err(); jjm.KindOf(err) {
 	case jjm.Denied, jjm.Gone:
-		return s, jjm.Errorf(jjm.Gone, "there is no job %s, or it belongs to another account", ref)
+		return s, jjm.Errorf(jjm.Gone, "there is no job %s, or it belongs to another account", r.Refs[0])
 	default:
 		return s, err
 	}
@@ -136,6 +144,9 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 	out.Cut = len(history.History) == mostEntries
 	now := jjm.At(p.d.Now())
 	if !out.One {
+		if err := p.hosts(ctx, v, out); err != nil {
+			return err
+		}
 		out.Curve = curve(history.History, out.S.Lookup.Counts.Completed, now, out.S.Ended)
 		if len(out.Shown) > 0 {
 			if history, err = serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller, wire.HistoryRequest{
@@ -152,6 +163,15 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,
 		wire.HistoryRequest{Orders: true, Limit: mostEntries})
 	out.mark(site.History)
+	return err
+}
+
+// hosts adds the table of the hosts. The table is empty if the daemon no longer has the local jobs in memory.
+func (p *Page) hosts(ctx context.Context, v viewer, out *jobView) error {
+	s, err := p.askStatus(ctx, v, wire.StatusRequest{Many: wire.Refs(out.Ref), Hosts: true})
+	if err == nil {
+		out.Hosts, out.MoreHosts = report.HostRows(s.Hosts)[1:], report.OtherHosts(s.MoreHosts)
+	}
 	return err
 }
 
