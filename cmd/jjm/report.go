@@ -26,7 +26,7 @@ type reportJob struct {
 // Help returns the text of --help below the usage.
 func (*reportJob) Help() string {
 	return "The page says what the grid job is, how its generations ended, what its attempts used, why local jobs " +
-		"failed, which local jobs were slowest and fastest, how often attempts failed on each host, and what " +
+		"failed, which local jobs were slowest and fastest, on which host attempts failed or were slow, and what " +
 		"happened meanwhile. Without -o it is text. With -o report.html it is a page without scripts that needs no " +
 		"other file, and that also shows the attempts along the time. docs/REPORTS.md explains the figures."
 }

@@ -33,14 +33,14 @@ func (c *cli) printPage(d *report.Data) error {
 	}{
 		{"Slowest local jobs:", d.Slowest()},
 		{"Fastest local jobs:", d.Fastest()},
-		{"Hosts, those with most failures first:", d.Hosts()},
+		{"Hosts, those that differ most from the others first:", d.Hosts()},
 		{"Meanwhile:", d.Events()},
 	} {
 		if len(part.rows) < 2 {
 			continue
 		}
 		c.heading(part.title)
-		if err := c.wholeTable(part.rows, "HOST", "BY"); err != nil {
+		if err := c.wholeTable(part.rows, "HOST", "COMPARED", "BY"); err != nil {
 			return err
 		}
 	}

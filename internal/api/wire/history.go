@@ -8,7 +8,10 @@ func VerbHistory() Verb[HistoryRequest, HistoryAnswer] {
 		Help: "Every change of a job, or every order of administrators."}}
 }
 
-// HistoryRequest names one job, or requests the orders of administrators.
+// MostHistory is the greatest number of references in one request for histories.
+const MostHistory = 64
+
+// HistoryRequest names one job, several local jobs of one grid job, or requests the orders of administrators.
 type HistoryRequest struct {
 	Head
 	Many
@@ -18,7 +21,7 @@ type HistoryRequest struct {
 	Orders bool `json:"orders,omitempty"`
 }
 
-// Check requires exactly one reference, or Orders.
+// Check requires references, or Orders.
 func (r HistoryRequest) Check() error {
 	switch {
 	case r.Limit < 0:
@@ -27,8 +30,8 @@ func (r HistoryRequest) Check() error {
 		return jjm.Errorf(jjm.Invalid, "history: orders belong to no job: want orders or an id, not both")
 	case r.Orders:
 		return nil
-	case len(r.Refs) != 1:
-		return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
+	case len(r.Refs) == 0 || len(r.Refs) > MostHistory:
+		return jjm.Errorf(jjm.Invalid, "history: %d refs: want 1 to %d ids, or orders", len(r.Refs), MostHistory)
 	}
 	return checkRefs("history", r.Refs)
 }

@@ -15,10 +15,34 @@ func VerbStatus() Verb[StatusRequest, StatusAnswer] {
 type StatusRequest struct {
 	Head
 	Many
+	// Urgent adds some local jobs to the status of each grid job, nil for none. References to local jobs ignore Urgent.
+	Urgent *Urgent `json:"urgent,omitempty"`
+	// Hosts adds figures of the hosts to the status of each grid job whose local jobs are in the daemon's memory, that is,
+	// until shortly after its end.
+	Hosts bool `json:"hosts,omitempty"`
 }
 
-// Check checks the references.
-func (r StatusRequest) Check() error { return checkRefs("status", r.Refs) }
+// Urgent selects a part of the local jobs of a grid job. The local jobs are in the order of their urgency
+// ([jjm.MostUrgent]), and those with the same urgency are in the order of their numbers.
+type Urgent struct {
+	From  int `json:"from,omitempty"` // the position of the first local job, from 0
+	Limit int `json:"limit"`          // at most MostUrgent
+}
+
+// MostUrgent is the greatest Limit of Urgent.
+const MostUrgent = 1000
+
+// Check checks the references and the part.
+func (r StatusRequest) Check() error {
+	switch u := r.Urgent; {
+	case u == nil:
+	case u.From < 0:
+		return jjm.Errorf(jjm.Invalid, "status: urgent.from: want 0 or more")
+	case u.Limit < 1 || u.Limit > MostUrgent:
+		return jjm.Errorf(jjm.Invalid, "status: urgent.limit: want 1 to %d", MostUrgent)
+	}
+	return checkRefs("status", r.Refs)
+}
 
 // StatusAnswer has a status for each reference, in order. For "list" it has a status for each grid job, newest first.
 // If a reference failed, the error is in the Lookup of its entry.
@@ -164,6 +188,10 @@ type Status struct {
 	// Phases are the phases in which the running local jobs are, each with the sum of their progress.
 	Phases []jjm.Progress `json:"phases,omitempty"`
 	Locals []jjm.LocalJob `json:"locals,omitempty"`
+	// Hosts are the figures of the hosts of the attempts, if they were requested. The host that differs most from the
+	// other hosts is first. MoreHosts is the number of hosts that are left out.
+	Hosts     []HostFigures `json:"hosts,omitempty"`
+	MoreHosts int           `json:"more_hosts,omitempty"`
 	// Detail contains more details of a local job, if the reference is to a single local job.
 	Detail *LocalDetail `json:"detail,omitempty"`
 	Record string       `json:"record,omitempty"` // path of the head of the record

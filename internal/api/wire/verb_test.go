@@ -86,7 +86,7 @@ func refused() map[string][2]string {
 		"record":    {`{"verb":"record","refs":["1"],"path":"a\u0000"}`, "path: want a query"},
 		"output":    {`{"verb":"output","refs":["1","2"]}`, "output: 2 refs"},
 		"cat":       {`{"verb":"cat","refs":["1.0"],"file":"/etc/passwd"}`, "want stdout, stderr"},
-		"history":   {`{"verb":"history"}`, "exactly one id, or orders"},
+		"history":   {`{"verb":"history"}`, "want 1 to 64 ids, or orders"},
 		"log":       {`{"verb":"log"}`, "log: 0 refs"},
 		"find":      {`{"verb":"find"}`, "find: nothing says which jobs"},
 		"job-types": {`{"verb":"job-types","type":"x"}`, `job-types: unknown member "type"`},

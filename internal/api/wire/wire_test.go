@@ -69,7 +69,7 @@ func TestDecode_ErrorsNameTheRemedy(t *testing.T) {
 		{"negative attempt", `{"verb":"cat","refs":["1.0"],"file":"stdout","attempt":-1}`, "want the number of an attempt, from 0"},
 		{"unknown file", `{"verb":"cat","refs":["1.0"],"file":"../../etc/passwd"}`, "want stdout, stderr, script or glf"},
 		{"orders of a job", `{"verb":"history","refs":["1"],"orders":true}`, "not both"},
-		{"history of nothing", `{"verb":"history"}`, "exactly one id, or orders"},
+		{"history of nothing", `{"verb":"history"}`, "want 1 to 64 ids, or orders"},
 		{"history of orders", `{"verb":"history","orders":true}`, ""},
 		{"negative limit", `{"verb":"history","refs":["1"],"limit":-1}`, "limit"},
 		{"long filter", `{"verb":"list","list":{"owner":"` + strings.Repeat("o", 300) + `"}}`, "filter"},

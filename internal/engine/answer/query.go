@@ -87,7 +87,25 @@ const maxLocals = 100_000
 // is in its Lookup.Error; the returned error means that ctx ended.
 func (an verbs) Status(ctx context.Context, caller wire.Caller, r wire.StatusRequest) (wire.StatusAnswer, error) {
 	all, err := an.statuses(ctx, caller, r.Jobs)
-	return wire.StatusAnswer{Status: all}, err
+	if err != nil {
+		return wire.StatusAnswer{}, err
+	}
+	for i, ref := range r.Jobs {
+		if ref.Locals || all[i].Lookup.Error != nil {
+			continue
+		}
+		if r.Urgent != nil {
+			if all[i].Locals, err = (urgency{an.Answers, *r.Urgent}).locals(ctx, ref.Grid); err != nil {
+				return wire.StatusAnswer{}, err
+			}
+		}
+		if r.Hosts {
+			if err := addHosts(ctx, an.Answers, &all[i]); err != nil {
+				return wire.StatusAnswer{}, err
+			}
+		}
+	}
+	return wire.StatusAnswer{Status: all}, nil
 }
 
 func (an *Answers) statuses(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
@@ -279,6 +297,10 @@ func (an verbs) History(ctx context.Context, caller wire.Caller, r wire.HistoryR
 		return a, err
 	}
 	ref := r.Jobs[0]
+	if len(r.Jobs) > 1 {
+		a.History, err = historyOf(ctx, an.Answers, caller, r.Jobs, r.Limit)
+		return a, err
+	}
 	if a.History, err = an.history(ctx, caller, ref, r.Limit); err != nil || !ref.One() {
 		return a, err
 	}

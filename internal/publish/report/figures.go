@@ -10,54 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-const (
-	// mostHosts is the greatest number of hosts in a report. mostExtremes is the greatest number of slowest, and of
-	// fastest, local jobs.
-	mostHosts    = 20
-	mostExtremes = 5
-)
-
-// hostFigures counts the attempts that ended on a host.
-type hostFigures struct {
-	host          string
-	ended, failed int
-	wall          int64 // milliseconds
-}
-
-// rate returns the share of failed attempts in percent.
-func (h *hostFigures) rate() string {
-	return plain.Share(float64(h.failed) / float64(max(h.ended, 1)))
-}
-
-// hosts returns the figures of the hosts with the most failures, and how many hosts are left out. Killed attempts count
-// as neither ended nor failed.
-func (d *Data) hosts() (all []hostFigures, leftOut int) {
-	byName := map[string]*hostFigures{}
-	for i := range d.attempts {
-		a := &d.attempts[i]
-		if a.outcome == attemptRuns || a.outcome == attemptKilled {
-			continue
-		}
-		h := byName[a.host]
-		if h == nil {
-			h = &hostFigures{host: cmp.Or(a.host, "unknown")}
-			byName[a.host] = h
-		}
-		h.ended++
-		h.wall += a.wall().Milliseconds()
-		if a.outcome == attemptFailed {
-			h.failed++
-		}
-	}
-	for _, h := range byName {
-		all = append(all, *h)
-	}
-	slices.SortFunc(all, func(a, b hostFigures) int {
-		return cmp.Or(cmp.Compare(b.failed, a.failed), cmp.Compare(b.ended, a.ended), cmp.Compare(a.host, b.host))
-	})
-	shown := min(len(all), mostHosts)
-	return all[:shown], len(all) - shown
-}
+// mostExtremes is the greatest number of slowest, and of fastest, local jobs in a report.
+const mostExtremes = 5
 
 // extremes returns the slowest and the fastest attempts that are done. No attempt is in both.
 func (d *Data) extremes() (slowest, fastest []attempt) {

@@ -45,6 +45,7 @@ type attempt struct {
 	n        int32
 	host     string
 	from, to jjm.Time // to is the time of the report if the attempt has not ended
+	cpu      int64    // the processor time in milliseconds, 0 if it is not known
 	outcome  outcome
 	wasted   bool
 }
@@ -118,7 +119,14 @@ func (d *Data) end() jjm.Time { return cmp.Or(d.Status.Ended, d.Now) }
 
 // attemptOfLocal returns the current or last attempt of a local job.
 func attemptOfLocal(l *jjm.LocalJob, now jjm.Time) attempt {
-	a := attempt{id: l.ID.String(), n: l.Attempt, host: l.Host, from: l.Started, to: l.Ended, outcome: attemptRuns}
+	a := lastAttempt(l, now)
+	a.id = l.ID.String()
+	return a
+}
+
+// lastAttempt returns the same as attemptOfLocal, but without an id.
+func lastAttempt(l *jjm.LocalJob, now jjm.Time) attempt {
+	a := attempt{n: l.Attempt, host: l.Host, from: l.Started, to: l.Ended, outcome: attemptRuns}
 	switch {
 	case l.Ended == 0:
 		a.to = now
@@ -136,6 +144,9 @@ func attemptOfLocal(l *jjm.LocalJob, now jjm.Time) attempt {
 func attemptOfHistory(l *jjm.LocalJob, attempts []wire.Attempt, i int, now jjm.Time) attempt {
 	of := &attempts[i]
 	a := attempt{id: l.ID.String(), n: of.Attempt, host: of.Host, from: of.Started, to: of.Ended}
+	if of.Used != nil {
+		a.cpu = of.Used.UserMS + of.Used.SysMS
+	}
 	switch v := of.Verdict; {
 	case of.Ended == 0 || v == nil:
 		a.outcome, a.to = attemptRuns, now

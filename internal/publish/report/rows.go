@@ -1,9 +1,8 @@
 package report
 
 import (
-	"fmt"
-
 	"jjm/internal/api/plain"
+	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
 
@@ -30,23 +29,33 @@ func (d *Data) attemptRows(all []attempt) [][]string {
 	return rows
 }
 
-// Hosts returns the table of the hosts with the most failures, with its heading.
+// Hosts returns the table of the hosts, with its heading. The host that differs most from the other hosts is first.
 func (d *Data) Hosts() [][]string {
-	rows := [][]string{{"ATTEMPTS", "FAILED", "SHARE", "WALL", "HOST"}}
 	all, _ := d.hosts()
-	for i := range all {
-		h := &all[i]
-		rows = append(rows, []string{fmt.Sprint(h.ended), fmt.Sprint(h.failed), h.rate(), sumText(h.wall), h.host})
+	return HostRows(all)
+}
+
+// hosts returns the figures of the hosts, and how many hosts are left out.
+func (d *Data) hosts() ([]wire.HostFigures, int) {
+	var h Hosts
+	for i := range d.attempts {
+		h.add(&d.attempts[i])
 	}
-	return rows
+	return h.Figures()
 }
 
 // MoreHosts returns how many hosts the table of Hosts leaves out: "and 3 other hosts"; "" for none.
 func (d *Data) MoreHosts() string {
-	if _, n := d.hosts(); n > 0 {
-		return "and " + jjm.Count(n, "other host")
+	_, n := d.hosts()
+	return OtherHosts(n)
+}
+
+// OtherHosts returns a text about n hosts that a table leaves out: "and 3 other hosts"; "" for none.
+func OtherHosts(n int) string {
+	if n == 0 {
+		return ""
 	}
-	return ""
+	return "and " + jjm.Count(n, "other host")
 }
 
 // Events returns the table of the events during the grid job, with its heading.

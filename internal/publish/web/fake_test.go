@@ -76,7 +76,24 @@ func (f *fake) status(_ context.Context, c wire.Caller, r wire.StatusRequest) (a
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, ref := range r.Jobs {
-		a.Status = append(a.Status, f.one(c, ref))
+		s := f.one(c, ref)
+		if u := r.Urgent; u != nil && !ref.Locals && s.Lookup.Error == nil {
+			var own []jjm.LocalJob
+			for _, l := range f.locals {
+				if l.ID.Grid == ref.Grid {
+					own = append(own, l)
+				}
+			}
+			at := func(i int) (jjm.State, jjm.Phase) { return own[i].State, own[i].Phase }
+			for _, i := range jjm.MostUrgent(len(own), at, u.From, u.Limit) {
+				s.Locals = append(s.Locals, own[i])
+			}
+		}
+		if r.Hosts && s.Lookup.Error == nil {
+			s.Hosts, s.MoreHosts = []wire.HostFigures{{Host: hostile, Running: 2, Ended: 3, Failed: 1, MeanWallMS: 24_000,
+				Odd: "mean wall 2.4 times the mean of the other hosts"}}, 4
+		}
+		a.Status = append(a.Status, s)
 	}
 	return a, nil
 }
@@ -121,7 +138,7 @@ func (f *fake) history(_ context.Context, _ wire.Caller, r wire.HistoryRequest) 
 		return a, nil
 	}
 	a.History = append(a.History, f.journal...)
-	if r.Jobs[0].One() {
+	if len(r.Jobs) == 1 && r.Jobs[0].One() {
 		a.Attempts = []wire.Attempt{{Host: hostile, Exit: 3, Evidence: &wire.Evidence{Batch: "FAILED", Error: hostile}}}
 	}
 	return a, nil

@@ -65,7 +65,7 @@ func TestGrids_HeadsAreLinks(t *testing.T) {
 		`<th scope="col" aria-sort="descending"><a href="/?sort=failed&state=done%2Cfailed">Failed</a>`,
 		`<th scope="col"><a href="/?state=done%2Cfailed">Id</a>`,
 		`<th scope="col"><a href="/?sort=-end&state=done%2Cfailed">End</a>`,
-		`name="state" size="12" maxlength="200" value="done,failed"`, `name="sort" value="-failed"`,
+		`name="state" size="24" maxlength="200" value="done,failed"`, `name="sort" value="-failed"`,
 		`<a href="/">All grid jobs</a>`,
 	} {
 		if !strings.Contains(text, want) {

@@ -12,6 +12,7 @@ import (
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
+	"jjm/internal/publish/report"
 )
 
 const (
@@ -28,8 +29,8 @@ type jobView struct {
 	Ref string
 	S   wire.Status
 	One bool
-	// Shown are the local jobs on the page. From is the number of the first local job on the page; Next and Prev are the
-	// first numbers of the neighbouring pages, -1 if there is none.
+	// Shown are the local jobs on the page, the most urgent first. From is the position of the first local job on the
+	// page; Next and Prev are the first positions of the neighbouring pages, -1 if there is none.
 	Shown            []jjm.LocalJob
 	From, Next, Prev int64
 
@@ -45,6 +46,9 @@ type jobDetail struct {
 	Usage    [][3]string // what, requested, used
 	Attempts []wire.Attempt
 	Curve    []point
+	// Hosts is the table of the hosts without its heading. MoreHosts is a text about the hosts that are left out.
+	Hosts     [][]string
+	MoreHosts string
 	// Cut is set if the page may not show the whole history, because only the last mostEntries entries of the journal were
 	// read.
 	Cut bool
@@ -81,43 +85,40 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 		return nil, err
 	}
 	out := &jobView{Ref: ref.String(), One: ref.Locals, From: from - from%mostLocals, Next: -1, Prev: -1}
-	if out.S, err = p.status(ctx, v, out.Ref); err != nil || out.One {
-		out.Shown = out.S.Locals
+	out.S, err = p.status(ctx, v, out.Ref, &wire.Urgent{From: int(out.From), Limit: mostLocals})
+	out.Shown, out.S.Locals = out.S.Locals, nil
+	if total := int64(out.S.Lookup.Counts.Total); err != nil || out.One || out.From >= total {
 		return out, err
 	}
-	total := int64(out.S.Lookup.Counts.Total)
-	if out.From >= total {
-		return out, nil
-	}
-	page, err := p.status(ctx, v, fmt.Sprintf("%s.%d-%d", ref, out.From, out.From+mostLocals-1))
-	if err != nil {
-		return nil, err
-	}
-	out.Shown = page.Locals[:min(len(page.Locals), mostLocals)]
 	if out.From > 0 {
 		out.Prev = out.From - mostLocals
 	}
-	if out.From+mostLocals < total {
+	if out.From+mostLocals < int64(out.S.Lookup.Counts.Total) {
 		out.Next = out.From + mostLocals
 	}
 	return out, nil
 }
 
-// status returns the status of a job. If the reader may not see the job, the error is of kind Gone, which does not
-// reveal that the job exists.
-func (p *Page) status(ctx context.Context, v viewer, ref string) (wire.Status, error) {
-	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, wire.StatusRequest{Many: wire.Refs(ref)})
+// status returns the status of a job. If it is a grid job, the status has the part urgent of its local jobs. If the
+// reader may not see the job, the error is of kind Gone, which does not reveal that the job exists.
+func (p *Page) status(ctx context.Context, v viewer, ref string, urgent *wire.Urgent) (wire.Status, error) {
+	return p.askStatus(ctx, v, wire.StatusRequest{Many: wire.Refs(ref), Urgent: urgent})
+}
+
+// askStatus returns the answer to a request about one job. Its errors are those of status.
+func (p *Page) askStatus(ctx context.Context, v viewer, r wire.StatusRequest) (wire.Status, error) {
+	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, r)
 	if err != nil {
 		return wire.Status{}, err
 	}
 	if len(a.Status) != 1 {
-		return wire.Status{}, jjm.Errorf(jjm.Internal, "status %s: %d answers", ref, len(a.Status))
+		return wire.Status{}, jjm.Errorf(jjm.Internal, "status %s: %d answers", r.Refs[0], len(a.Status))
 	}
 	s := a.Status[0]
 	s.ExpectedEnd = nil // the expected end changes all the time
 	switch err := s.Lookup.Error.Err(); jjm.KindOf(err) {
 	case jjm.Denied, jjm.Gone:
-		return s, jjm.Errorf(jjm.Gone, "there is no job %s, or it belongs to another account", ref)
+		return s, jjm.Errorf(jjm.Gone, "there is no job %s, or it belongs to another account", r.Refs[0])
 	default:
 		return s, err
 	}
@@ -143,10 +144,13 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 	out.Cut = len(history.History) == mostEntries
 	now := jjm.At(p.d.Now())
 	if !out.One {
+		if err := p.hosts(ctx, v, out); err != nil {
+			return err
+		}
 		out.Curve = curve(history.History, out.S.Lookup.Counts.Completed, now, out.S.Ended)
 		if len(out.Shown) > 0 {
 			if history, err = serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller, wire.HistoryRequest{
-				Many: wire.Refs(pageRef(out.Shown)), Limit: mostEntries}); err != nil {
+				Many: wire.Refs(idsOf(out.Shown)...), Limit: mostEntries}); err != nil {
 				return err
 			}
 		}
@@ -162,10 +166,21 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 	return err
 }
 
-// pageRef returns the reference to the local jobs of a page.
-func pageRef(locals []jjm.LocalJob) string {
-	first, last := locals[0].ID, locals[len(locals)-1].ID
-	return jjm.Ref{Grid: first.Grid, Locals: true, First: first.N, Last: last.N}.String()
+// hosts adds the table of the hosts. The table is empty if the daemon no longer has the local jobs in memory.
+func (p *Page) hosts(ctx context.Context, v viewer, out *jobView) error {
+	s, err := p.askStatus(ctx, v, wire.StatusRequest{Many: wire.Refs(out.Ref), Hosts: true})
+	if err == nil {
+		out.Hosts, out.MoreHosts = report.HostRows(s.Hosts)[1:], report.OtherHosts(s.MoreHosts)
+	}
+	return err
+}
+
+// idsOf returns the ids of local jobs.
+func idsOf(locals []jjm.LocalJob) (ids []string) {
+	for i := range locals {
+		ids = append(ids, locals[i].ID.String())
+	}
+	return ids
 }
 
 // draw makes the rows of the table of local jobs, each with its timeline. entries are the entries of the journal about
@@ -203,7 +218,7 @@ func (j *jobView) mark(entries []jjm.JournalEntry) {
 // local job with this cause.
 func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 	for _, c := range out.S.Causes[:min(len(out.S.Causes), mostEvidence)] {
-		s, err := p.status(ctx, v, c.First)
+		s, err := p.status(ctx, v, c.First, nil)
 		switch {
 		case jjm.KindOf(err) == jjm.Gone: // the job was removed, or runs again under another number
 		case err != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"jjm/internal/jjm"
 )
@@ -74,13 +75,34 @@ func (s *Store) entries(ctx context.Context, query string, a args) (es []jjm.Jou
 // entries, including entries about its local jobs; for local jobs, the entries whose range includes a selected local
 // job. If limit is positive, only the newest limit entries are returned.
 func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
-	query, a := entryColumns+" WHERE grid = ?", args{}.int(int64(ref.Grid))
-	if ref.Locals {
+	if !ref.Locals {
+		return s.history(ctx, ref.Grid, nil, limit)
+	}
+	return s.history(ctx, ref.Grid, []jjm.Ref{ref}, limit)
+}
+
+// HistoryOf returns the journal's entries whose ranges include a local job that one of refs selects, oldest first. All
+// refs must select local jobs of the same grid job. If limit is positive, only the newest limit entries are returned.
+func (s *Store) HistoryOf(ctx context.Context, refs []jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	return s.history(ctx, refs[0].Grid, refs, limit)
+}
+
+// history returns the entries about the local jobs that refs select, or all entries of a grid job without refs.
+func (s *Store) history(ctx context.Context, id jjm.GridID, refs []jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
+	query, a := entryColumns+" WHERE grid = ?", args{}.int(int64(id))
+	var ranges []string
+	for _, ref := range refs {
 		last := int64(ref.Last)
 		if last < 0 {
 			last = maxLocal
 		}
-		query, a = query+" AND first >= 0 AND first <= ? AND last >= ?", a.int(last).int(int64(ref.First))
+		ranges, a = append(ranges, "first <= ? AND last >= ?"), a.int(last).int(int64(ref.First))
+	}
+	if len(ranges) > 0 {
+		query += " AND first >= 0 AND (" + strings.Join(ranges, " OR ") + ")"
 	}
 	query += " ORDER BY seq DESC"
 	if limit > 0 {
@@ -88,7 +110,7 @@ func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.Jour
 	}
 	es, err := s.entries(ctx, query, a)
 	if err != nil {
-		return nil, s.fail(err, "read the history of %s", ref)
+		return nil, s.fail(err, "read the history of grid job %s", id)
 	}
 	slices.Reverse(es)
 	return es, nil

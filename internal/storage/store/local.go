@@ -328,6 +328,54 @@ func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([
 	return ls, nil
 }
 
+// UrgentLocals returns some local jobs of a grid job, including archived local jobs: the positions from to from+most-1
+// in the order of jjm.MostUrgent. The error is of kind Gone if the grid job is unknown.
+func (s *Store) UrgentLocals(ctx context.Context, id jjm.GridID, from, most int) ([]jjm.LocalJob, error) {
+	var ls []jjm.LocalJob
+	err := s.view(ctx, func(c *conn) error {
+		if _, err := gridRow(ctx, c, id); err != nil {
+			return err
+		}
+		states, err := statesOf(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		at := func(i int) (jjm.State, jjm.Phase) { return states[i].state, states[i].phase }
+		for _, i := range jjm.MostUrgent(len(states), at, from, most) {
+			n := states[i].n
+			if err := eachLocal(ctx, c, id, n, n, func(l jjm.LocalJob) error {
+				ls = append(ls, l)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the most urgent local jobs of grid job %d", id)
+	}
+	return ls, nil
+}
+
+// localState is the state of a local job.
+type localState struct {
+	n     int32
+	state jjm.State
+	phase jjm.Phase
+}
+
+// statesOf returns the states of all local jobs of a grid job in order, including archived local jobs.
+func statesOf(ctx context.Context, c *conn, id jjm.GridID) (out []localState, err error) {
+	err = c.query(ctx, `SELECT n, state, coalesce(phase, '') FROM history_local_jobs WHERE grid = ?1 UNION ALL
+		SELECT n, state, coalesce(phase, '') FROM local_jobs WHERE grid = ?1 ORDER BY 1`, args{}.int(int64(id)),
+		func(r row) error {
+			out = append(out, localState{int32(r.int(0)), jjm.State(r.int(1)), jjm.Phase(r.text(2))})
+			return nil
+		})
+	return out, err
+}
+
 // StepCounts returns the numbers of local jobs of a grid job by step and state, including archived local jobs, in the
 // order of the steps. Local jobs that gave their work back are counted separately. Expected and Closed are not set.
 func (s *Store) StepCounts(ctx context.Context, id jjm.GridID) ([]jjm.StepCounts, error) {

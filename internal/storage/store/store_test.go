@@ -333,6 +333,14 @@ func TestHistory_ByReference(t *testing.T) {
 			t.Errorf("history of %s: %s", tt.ref, d)
 		}
 	}
+	some := []jjm.Ref{{Grid: 1, Locals: true, First: 3, Last: 3}, {Grid: 1, Locals: true, First: 9, Last: 12}}
+	got, err := s.HistoryOf(ctx, some, 0)
+	if d := cmp.Diff([]jjm.JournalEntry{entries[1], entries[3]}, got); err != nil || d != "" {
+		t.Errorf("history of %v: %v, %s", some, err, d)
+	}
+	if got, err = s.HistoryOf(ctx, nil, 0); got != nil || err != nil {
+		t.Errorf("history of no local jobs: %v, %v", got, err)
+	}
 }
 
 func TestMeta_SetReplaceRemove(t *testing.T) {

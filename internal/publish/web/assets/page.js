@@ -35,7 +35,8 @@
       cursor: {show: false}, scales: {y: {range: (u, low, high) => [0, Math.max(1, high)]}},
       axes: [{...axis, values: clock, space: 80, incrs: [1, 5, 10, 30, 60, 300, 900, 1800, 3600, 10800, 21600, 43200,
         86400, 172800, 604800]}, {...axis, incrs: whole}],
-      series: [{}, {label: 'completed', stroke: color('--running'), width: 2, paths: uPlot.paths.stepped({align: 1})}],
+      series: [{}, {label: 'completed', stroke: color('--running'), width: 2, points: {show: false},
+        paths: uPlot.paths.stepped({align: 1})}],
     }, data, place);
   }
 
