@@ -19,7 +19,9 @@ func (e *encoder) warnings(g *jjm.GridJob) {
 		e.raw("\n    <warning")
 		e.must("kind", string(w.Kind), &cut)
 		e.int("count", int64(w.Count))
-		e.must("first", jjm.LocalID{Grid: g.ID, N: w.First}.String(), &cut)
+		if w.Kind != jjm.InputsAgain {
+			e.must("first", jjm.LocalID{Grid: g.ID, N: w.First}.String(), &cut)
+		}
 		e.leaf(kidPath("warnings", "warning", strconv.Itoa(i)), "warning", w.Text, cut)
 	}
 	e.end("warnings", "warnings", "\n    ")

@@ -142,15 +142,16 @@ type many struct {
 	place
 }
 
-// choose returns references to the jobs that the ids and filters of the command line select. If more than manyJobs jobs
-// are selected, a person must confirm the command, or a program must pass --yes. If names or filters select the jobs,
-// the daemon looks them up. normally is the state of the local jobs that the command selects if the command line has no
-// filter of states; "" means every state in which the command can change a local job.
+// choose returns references to the jobs that the ids and filters of the command line select, each job once. If more
+// than manyJobs jobs are selected, a person must confirm the command, or a program must pass --yes. If names or filters
+// select the jobs, the daemon looks them up. normally is the state of the local jobs that the command selects if the
+// command line has no filter of states; "" means every state in which the command can change a local job.
 func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]string, error) {
 	list, err := patterns(m.Refs, command == selection.ToRemove)
 	if err != nil {
 		return nil, err
 	}
+	list = list.Distinct(command.Wholes())
 	where, err := m.where(m.place)
 	if err != nil {
 		return nil, err
@@ -173,7 +174,9 @@ func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]str
 			return nil, err
 		}
 		if jobs = a.Select.Jobs(); found { // otherwise the daemon gets the ids of the command line unchanged
-			refs = a.Select.Refs
+			if refs, jobs, err = distinct(a.Select, command); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if len(refs) == 0 {
@@ -183,6 +186,23 @@ func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]str
 		return refs, nil
 	}
 	return refs, c.confirm(string(command), jobs, jobWord(command), m.Yes)
+}
+
+// distinct returns the references to the jobs that the daemon found, each job once, and the number of the jobs.
+func distinct(found *wire.Selected, command selection.Purpose) (refs []string, jobs int, err error) {
+	list, err := selection.Parse(found.Refs)
+	if err != nil {
+		return nil, 0, err
+	}
+	list = list.Distinct(command.Wholes())
+	for _, p := range list {
+		n, known := p.Jobs()
+		if !known {
+			return list.Words(), found.Jobs(), nil
+		}
+		jobs += n
+	}
+	return list.Words(), jobs, nil
 }
 
 // jobWord returns the noun for the jobs that a command changes.

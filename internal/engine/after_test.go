@@ -107,9 +107,9 @@ func TestAfter_OneThatEndedOtherwiseBreaksIt(t *testing.T) {
 		w.cluster("resume")
 		w.final(time.Hour, failed, long, ok, next, any, bad, never)
 		for id, why := range map[jjm.GridID]string{
-			ok:    `grid job 1 ended as failed, and this one was to begin after its end as done (after_end = "ok")`,
-			next:  `grid job 3 ended as broken, and this one was to begin after its end as done (after_end = "ok")`,
-			never: `grid job 2 ended as done, and this one was to begin after its end in any way but done (after_end = "failed")`,
+			ok:    `it was to begin only if grid job 1 ended as done (after_end = "ok"), but that ended as failed`,
+			next:  `it was to begin only if grid job 3 ended as done (after_end = "ok"), but that ended as broken`,
+			never: `it was to begin only if grid job 2 ended in any way but done (after_end = "failed"), but that ended as done`,
 		} {
 			w.verify(id, want{status: jjm.Broken, gram: jjm.GRAMFailed, jobs: 0})
 			if l := w.lookup(id); l.Message != why {
@@ -250,7 +250,7 @@ func TestAfter_WhatCannotBeIsRefused(t *testing.T) {
 		for _, dry := range []bool{false, true} {
 			_, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "job.toml", Text: mc(1, "after = [1]"),
 				BaseDir: w.dir, DryRun: dry})
-			if err == nil || !strings.Contains(err.Error(), "after: grid job 1 ended as failed, and this one was to begin") {
+			if err == nil || !strings.Contains(err.Error(), "after: it was to begin only if grid job 1 ended as done") {
 				t.Errorf("dry run %v: %v", dry, err)
 			}
 		}

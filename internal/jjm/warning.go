@@ -13,11 +13,15 @@ const (
 	NoOutput NoticeKind = "output"
 	// LeftOutput: a local job completed, and outputs that it made were left out.
 	LeftOutput NoticeKind = "left-out"
+	// InputsAgain: a grid job that the notice's grid job waited for, or whose outputs it read, runs again or lost outputs.
+	// It is about the whole grid job, and its Warning has no First.
+	InputsAgain NoticeKind = "inputs"
 	// Further is the text that stands for all notices of a grid job after the first MaxWarnings different notices.
 	Further NoticeKind = "further"
 )
 
-// Notice is a fact about the end of an attempt that people should know and that no state shows.
+// Notice is a fact about the end of an attempt, or about the inputs of a grid job, that people should know and that no
+// state shows.
 type Notice struct {
 	Kind NoticeKind `json:"kind"`
 	// Text contains no number, so that equal notices of one grid job can be counted together.
@@ -25,10 +29,11 @@ type Notice struct {
 }
 
 // Warning is a fact about a grid job that its status does not show and that people should know. It stands for equal
-// notices about the ends of attempts.
+// notices about the ends of attempts, or of kind InputsAgain.
 type Warning struct {
 	Notice
-	// Count is the number of attempts; for NoOutput and LeftOutput the number of local jobs.
+	// Count is the number of attempts; for NoOutput and LeftOutput the number of local jobs; for InputsAgain how many
+	// times it happened.
 	Count int `json:"count"`
 	// First is the number of the first local job with this notice.
 	First int32 `json:"first"`
@@ -55,9 +60,12 @@ func Warned(all []Warning, n Notice, local int32) []Warning {
 }
 
 // Line returns a warning of a grid job for people: "TEXT (3 attempts, such as one of 17.0)", "TEXT (2 local jobs,
-// such as 17.0)".
+// such as 17.0)", "TEXT (3 times)".
 func (w Warning) Line(grid GridID) string {
 	first := LocalID{Grid: grid, N: w.First}
+	if w.Kind == InputsAgain {
+		return w.Text + map[bool]string{true: fmt.Sprintf(" (%d times)", w.Count)}[w.Count > 1]
+	}
 	switch local := w.Kind == NoOutput || w.Kind == LeftOutput; {
 	case local && w.Count == 1:
 		return fmt.Sprintf("%s (1 local job: %s)", w.Text, first)

@@ -21,9 +21,12 @@ func TestWarned_CountsEqualTexts(t *testing.T) {
 	}
 	n.Kind = jjm.NoOutput
 	lacks := jjm.Warned(jjm.Warned(nil, n, 3), n, 4)
+	again := jjm.Notice{Kind: jjm.InputsAgain, Text: "made again"}
 	for want, got := range map[string]string{"no keyword (2 local jobs, such as 17.3)": lacks[0].Line(17),
 		"no keyword (1 local job: 17.3)": jjm.Warned(nil, n,
 			3)[0].Line(17), "no keyword (1 attempt, of 17.3)": one[0].Line(17),
+		"made again":           jjm.Warned(nil, again, 0)[0].Line(17),
+		"made again (2 times)": jjm.Warned(jjm.Warned(nil, again, 0), again, 0)[0].Line(17),
 		"no keyword (2 attempts, such as one of 17.3)": two[0].Line(17)} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

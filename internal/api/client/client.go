@@ -41,11 +41,16 @@ const (
 type Unreachable struct {
 	Socket string
 	Err    error
+	// ShownBy is set if the request was sent and may have been carried out: the command that shows whether it was.
+	ShownBy string
 }
 
 func (u *Unreachable) Error() string {
 	why := any(u.Err)
 	switch {
+	case u.ShownBy != "":
+		return fmt.Sprintf("the daemon at %s took the request and did not answer (%v): it is not known whether the request "+
+			"was carried out: %s shows it", u.Socket, u.Err, u.ShownBy)
 	case errors.Is(u.Err, syscall.ENOENT):
 		why = "there is no such socket"
 	case errors.Is(u.Err, syscall.ECONNREFUSED):
@@ -132,14 +137,16 @@ func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v 
 	if err != nil {
 		return nil, err
 	}
-	return c.open(ctx, question{verb: v.Name, line: line, unsure: wire.UnsureOf(req), read: func(line []byte) error {
+	read := func(line []byte) error {
 		answer, err := v.DecodeAnswer(line)
 		if err != nil {
 			return err
 		}
 		*a = answer
 		return answer.Outcome().Error.Err()
-	}})
+	}
+	return c.open(ctx, question{verb: v.Name, line: line, unsure: wire.UnsureOf(req), shownBy: wire.ShownBy(req),
+		read: read})
 }
 
 // question is an encoded request, with what is needed to understand its answer.
@@ -148,6 +155,8 @@ type question struct {
 	line []byte
 	// unsure describes, for the case of a lost answer, what may have happened; see [wire.UnsureOf].
 	unsure string
+	// shownBy is the command that shows whether a request with a lost answer was carried out; see [wire.ShownBy].
+	shownBy string
 	// read decodes a line of the answer. If the line contains an error, read returns this error.
 	read func(line []byte) error
 }
@@ -187,7 +196,7 @@ func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*str
 			"(mode and group below [gate] in its configuration let others in)", c.Socket, err)
 	}
 	if err != nil {
-		return nil, &Unreachable{c.Socket, err}
+		return nil, &Unreachable{Socket: c.Socket, Err: err}
 	}
 	s := &stream{f: f, r: bufio.NewReader(f), socket: c.Socket, ctx: ctx, question: q, left: -1}
 	_ = f.SetDeadline(deadline)
@@ -196,7 +205,7 @@ func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*str
 	// If the daemon refuses a request early, it answers before it has read the whole request.
 	err = s.next()
 	if IsUnreachable(err) && sendErr != nil {
-		err = &Unreachable{c.Socket, sendErr}
+		err = &Unreachable{Socket: c.Socket, Err: sendErr}
 	} else if IsUnreachable(err) && q.unsure != "" {
 		err = jjm.Errorf(jjm.Ambiguous, "%s: the connection was lost before the answer; %s: %w", q.verb, q.unsure, err)
 	}
@@ -262,7 +271,7 @@ func (s *stream) next() error {
 	case s.ctx.Err() != nil:
 		return s.ctx.Err()
 	}
-	return &Unreachable{s.socket, fmt.Errorf("%s: %w", s.question.verb, err)}
+	return &Unreachable{Socket: s.socket, Err: fmt.Errorf("%s: %w", s.question.verb, err), ShownBy: s.question.shownBy}
 }
 
 // Read reads the raw bytes after the first line.

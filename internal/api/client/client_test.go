@@ -126,6 +126,19 @@ func TestCall_DaemonThatHangsOrDiesIsUnreachable(t *testing.T) {
 		if _, err := client.Call(t.Context(), &c, wire.VerbList(), wire.ListRequest{}); !client.IsUnreachable(err) {
 			t.Errorf("hang %v: list: %v", hang, err)
 		}
+		for command, req := range map[string]wire.KillRequest{
+			"jjm status 17": {Many: wire.Refs("17.3")}, "jjm list": {Many: wire.Refs("17", "18")},
+		} {
+			_, err := client.Call(t.Context(), &c, wire.VerbKill(), req)
+			if !client.IsUnreachable(err) || !strings.Contains(err.Error(),
+				"it is not known whether the request was carried out: "+command+" shows it") {
+				t.Errorf("hang %v: kill: %v", hang, err)
+			}
+		}
+		dry := wire.KillRequest{Many: wire.Refs("17"), KillHow: wire.KillHow{DryRun: true}}
+		if _, err := client.Call(t.Context(), &c, wire.VerbKill(), dry); !strings.Contains(err.Error(), "no daemon answers") {
+			t.Errorf("hang %v: a dry run: %v", hang, err)
+		}
 		_, err := submit(t, &c, "x")
 		if jjm.KindOf(err) != jjm.Ambiguous || !strings.Contains(err.Error(), "request key") {
 			t.Errorf("hang %v: submit: %v", hang, err)

@@ -48,6 +48,16 @@ func (p Purpose) Locals(f *Filter) bool {
 	return false
 }
 
+// Wholes reports whether a grid job means, for the command, all its local jobs that the command can change. The other
+// commands change local jobs that are named by their own ids also where their grid job does not mean them.
+func (p Purpose) Wholes() bool {
+	switch p {
+	case ToKill, ToHold, ToRelease, ToFreeze, ToUnfreeze, ToRemove:
+		return true
+	}
+	return false
+}
+
 // Grid reports whether the command can change a grid job of this status, or some of its local jobs.
 func (p Purpose) Grid(s jjm.GridStatus) bool {
 	switch p {

@@ -37,8 +37,11 @@ func StepsOf(all []jjm.StepCounts) []Step {
 func WarningsOf(job *jjm.GridJob) []Warning {
 	var out []Warning
 	for _, w := range job.Warnings {
-		out = append(out, Warning{Kind: string(w.Kind), Line: w.Line(job.ID), Text: w.Text, Count: w.Count,
-			First: jjm.LocalID{Grid: job.ID, N: w.First}.String()})
+		one := Warning{Kind: string(w.Kind), Line: w.Line(job.ID), Text: w.Text, Count: w.Count}
+		if w.Kind != jjm.InputsAgain {
+			one.First = jjm.LocalID{Grid: job.ID, N: w.First}.String()
+		}
+		out = append(out, one)
 	}
 	return out
 }

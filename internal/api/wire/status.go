@@ -317,11 +317,12 @@ type ClusterJob struct {
 type Warning struct {
 	Kind string `json:"kind"`
 	// Line is the whole warning for people. Text is the description of the fault, Count the number of attempts with this
-	// fault, and First a local job with such an attempt: "17.3".
+	// fault, and First a local job with such an attempt: "17.3". First is "" if the warning is about the inputs of the
+	// whole grid job.
 	Line  string `json:"line"`
 	Text  string `json:"text"`
 	Count int    `json:"count"`
-	First string `json:"first"`
+	First string `json:"first,omitempty"`
 }
 
 // Hold counts the local jobs of a grid job that the same party holds for the same reason.

@@ -13,6 +13,7 @@ import (
 	"jjm/internal/engine/floor/outputs"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
 	"jjm/internal/storage/store"
 	"jjm/sandbox"
 )
@@ -270,6 +271,12 @@ func (r *retraction) store(c *state.Change) error {
 	}
 	for _, n := range slices.Sorted(maps.Keys(r.made)) {
 		r.lost = append(r.lost, r.made[n]...)
+	}
+	fresh := func(l wire.RetractedLocal) bool { return !l.Before }
+	if slices.ContainsFunc(r.locals, fresh) {
+		if err := state.TellConsumers(c, plan.Remade{Producer: r.job.ID}, r.caller.User); err != nil {
+			return err
+		}
 	}
 	return r.markLost(c, reason)
 }

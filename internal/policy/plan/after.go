@@ -47,8 +47,8 @@ func After(all []Predecessor, end string) (waits, never string) {
 		switch {
 		case p.endsAs(end):
 		case p.Over():
-			return "", fmt.Sprintf("grid job %s ended as %s, and this one was to begin after its end %s (after_end = %q)",
-				p.ID, p.Status, wayOf(end), end)
+			return "", fmt.Sprintf("it was to begin only if grid job %s ended %s (after_end = %q), but that ended as %s",
+				p.ID, wayOf(end), end, p.Status)
 		default:
 			awaited = append(awaited, p)
 		}

@@ -34,9 +34,9 @@ func TestAfter_SaysForWhatAndWhy(t *testing.T) {
 			at(6, jjm.Ready), at(7, jjm.Ready)}, "failed", "waits for the end of grid jobs 1 (ready), 2 (ready), 3 (ready), " +
 			"4 (ready), 5 (ready) and 2 more in any way but done", ""},
 		"finished": {[]plan.Predecessor{at(12, jjm.GridRunning), at(13, jjm.Finished)}, "ok", "",
-			`grid job 13 ended as finished, and this one was to begin after its end as done (after_end = "ok")`},
+			`it was to begin only if grid job 13 ended as done (after_end = "ok"), but that ended as finished`},
 		"done, if it fails": {[]plan.Predecessor{at(12, jjm.Done)}, "failed", "",
-			`grid job 12 ended as done, and this one was to begin after its end in any way but done (after_end = "failed")`},
+			`it was to begin only if grid job 12 ended in any way but done (after_end = "failed"), but that ended as done`},
 	} {
 		if waits, never := plan.After(c.all, c.end); waits != c.waits || never != c.never {
 			t.Errorf("%s:\n waits %q\n never %q", name, waits, never)

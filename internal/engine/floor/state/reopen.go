@@ -6,6 +6,7 @@ import (
 
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
 	"jjm/internal/storage/store"
 )
 
@@ -26,9 +27,9 @@ func (c *Change) Request(r *store.Reopening) error {
 	return nil
 }
 
-// Reopen carries out the request r: it begins the next generation of the grid job and returns the change's copy of the
-// row. The caller must have added the ended grid job to memory before ([Memo.Revive]); otherwise the error is of kind
-// Internal.
+// Reopen carries out the request r: it begins the next generation of the grid job, tells the ended grid jobs that used
+// its outputs ([TellConsumers]), and returns the change's copy of the row. The caller must have added the ended grid
+// job to memory before ([Memo.Revive]); otherwise the error is of kind Internal.
 func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
 	g := c.Grid(r.Grid)
 	if g == nil {
@@ -42,6 +43,9 @@ func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
 	c.News = append(c.News, made...)
 	c.settled = append(c.settled, r.Grid)
 	c.Note(r.Grid, was, g.Status.String(), "generation "+base.Itoa(g.Generation)+": "+r.Why, r.Actor)
+	if err := TellConsumers(c, plan.Remade{Producer: r.Grid, Generation: g.Generation}, r.Actor); err != nil {
+		return nil, err
+	}
 	return g, c.Tx.EndReopening(r.Seq, "")
 }
 
