@@ -1,7 +1,9 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"jjm/internal/api/wire"
@@ -32,11 +34,6 @@ func listing(f Facts, cl *wire.Cluster) wire.HealthCheck {
 		out.Figures = c.Figures
 		return out
 	}
-	if len(cl.Unlisted) > 0 {
-		out := unlisted(f.Now, cl)
-		out.Figures = c.Figures
-		return out
-	}
 	// A daemon that has just started has no listing yet.
 	stale := age(f.Now, max(cl.LastSeen, f.Started))
 	warning := max(StaleWarning, 3*cl.Interval.D())
@@ -47,6 +44,13 @@ func listing(f Facts, cl *wire.Cluster) wire.HealthCheck {
 		c.Text = fmt.Sprintf("cluster %s was last listed %s ago, although it has %s", cl.Name, jjm.HowLong(stale),
 			jjm.Count(cl.Queued+cl.Running, "local job"))
 		c.Remedy = "see jjm clusters and the log of the daemon"
+		if len(cl.Unlisted) > 0 {
+			c.Detail, c.Remedy = longest(cl.Unlisted).Cause, cl.Remedy
+		}
+	case len(cl.Unlisted) > 0:
+		out := unlisted(f.Now, cl)
+		out.Figures = c.Figures
+		return out
 	case cl.LastSeen == 0 && cl.Slots == 0:
 		c.Text = "cluster " + cl.Name + " has not been asked yet"
 	case cl.LastSeen == 0:
@@ -72,22 +76,22 @@ func outage(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
 		Text: "cluster " + cl.Name + " has not answered for " + jjm.HowLong(silent), Detail: cause, Remedy: cl.Remedy}
 }
 
-// unlisted is the check of a cluster that answers, but does not list the jobs of some accounts.
+// unlisted is the check of a cluster that answers, but does not list the jobs of some accounts. It is never critical,
+// because an account can make its own listing fail.
 func unlisted(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
-	first := cl.Unlisted[0]
-	for _, u := range cl.Unlisted {
-		if u.Since < first.Since {
-			first = u
-		}
-	}
+	first := longest(cl.Unlisted)
 	of := first.Account
 	if n := len(cl.Unlisted) - 1; n > 0 {
 		of += " and " + jjm.Count(n, "other account")
 	}
-	silent := age(now, first.Since)
-	return wire.HealthCheck{State: graded(silent, 0, OutageCritical), Name: "listing", Of: cl.Name, Since: first.Since,
-		Text:   "cluster " + cl.Name + " has not listed the jobs of " + of + " for " + jjm.HowLong(silent),
+	return wire.HealthCheck{State: Warning, Name: "listing", Of: cl.Name, Since: first.Since,
+		Text:   "cluster " + cl.Name + " has not listed the jobs of " + of + " for " + jjm.HowLong(age(now, first.Since)),
 		Detail: first.Cause, Remedy: cl.Remedy}
+}
+
+// longest returns the account whose listings have failed longest.
+func longest(all []wire.Unlisted) wire.Unlisted {
+	return slices.MinFunc(all, func(a, b wire.Unlisted) int { return cmp.Compare(a.Since, b.Since) })
 }
 
 // unsettled checks the submissions to a cluster for which the answer was lost.

@@ -69,6 +69,13 @@ func TestChecks_EachThreshold(t *testing.T) {
 		})
 	}
 	listed := func(d time.Duration) func(*health.Facts) { return slurm(func(c *wire.Cluster) { c.LastSeen = ago(d) }) }
+	unlisted := func(seen, d time.Duration) func(*health.Facts) {
+		return slurm(func(c *wire.Cluster) {
+			c.LastSeen, c.Remedy = ago(seen), "look"
+			c.Unlisted = []wire.Unlisted{{Account: "ann (uid 7)", Since: ago(d / 2), Cause: "no"},
+				{Account: "bob (uid 8)", Since: ago(d), Cause: "denied"}}
+		})
+	}
 	unsettled := func(d time.Duration) func(*health.Facts) {
 		return slurm(func(c *wire.Cluster) { c.Unsettled = &wire.Unknown{Bulks: 2, Jobs: 30, Since: ago(d)} })
 	}
@@ -117,7 +124,10 @@ func TestChecks_EachThreshold(t *testing.T) {
 			"listing", "OK cluster slurm answers, and was last listed 14 min ago"},
 		"an old listing": {listed(15 * time.Minute),
 			"listing", "WARNING cluster slurm was last listed 15 min ago"},
-		"a stale listing": {listed(time.Hour), "listing", "CRITICAL cluster slurm was last listed 1 h ago"},
+		"two accounts that are not listed": {unlisted(time.Second, 2*time.Hour),
+			"listing", "WARNING cluster slurm has not listed the jobs of bob (uid 8) and 1 other account for 2 h"},
+		"nobody is listed": {unlisted(time.Hour, time.Hour), "listing", "CRITICAL cluster slurm was last listed 1 h ago"},
+		"a stale listing":  {listed(time.Hour), "listing", "CRITICAL cluster slurm was last listed 1 h ago"},
 		"a fresh daemon": {func(f *health.Facts) { f.Started, f.Clusters[0].LastSeen = ago(time.Minute), 0 },
 			"listing", "OK cluster slurm answers"},
 		"slow listings": {slurm(func(c *wire.Cluster) {
