@@ -71,7 +71,11 @@ func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
 		if state.Unsent(l) != 0 || cs.all[l.Cluster] == nil {
 			return nil
 		}
-		own := why.Own{Missing: missing[l.Cluster][l.AttemptID()].Since}
+		var own why.Own
+		// a local job whose end is being collected has left the batch system, unless this takes too long
+		if m := missing[l.Cluster][l.AttemptID()]; m.Overdue || l.State < jjm.Completing {
+			own.Missing = m.Since
+		}
 		if unjudged {
 			own.Unjudged.Text, own.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
 		}

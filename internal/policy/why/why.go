@@ -112,7 +112,7 @@ func Of(f Facts) Cause {
 		return Cause{Code: Unknown, Since: f.Silent.Since, Remedy: f.Silent.Remedy,
 			Text: "cluster " + l.Cluster + " answers no listing, and the local job goes on meanwhile: " + f.Silent.Text}
 	case f.Missing != 0:
-		return Cause{Code: Unknown, Text: "it is missing from the listings of cluster " + l.Cluster, Since: f.Missing,
+		return Cause{Code: Unknown, Text: "the last listing of cluster " + l.Cluster + " did not have it", Since: f.Missing,
 			Remedy: "jjm looks in the accounting and decides then; ask the batch system about job " + l.BatchID}
 	}
 	return inBatch(f)
