@@ -45,7 +45,7 @@ func (k *kill) Run(c *cli) error {
 			if k.JSON {
 				return c.printJSON(one)
 			}
-			_, err := fmt.Fprintln(c.out, killLine(one, k.Dry))
+			_, err := c.out.WriteString(killLine(one, k.Dry) + "\n" + noteLines(one.Notes))
 			return err
 		}}
 	err = r.of(inChunks(refs))

@@ -223,7 +223,7 @@ func (w *waiter) rest() {
 }
 
 // bars returns the lines for a terminal of this size: a bar for each grid job, then texts about grid jobs that are
-// in trouble or wait, then warnings as far as there is room.
+// in trouble, wait or are tried again, then warnings as far as there is room.
 func (w *waiter) bars(now time.Time, width, height int) []string {
 	var lines []string
 	room := max(height-2, 1)
@@ -235,7 +235,7 @@ func (w *waiter) bars(now time.Time, width, height int) []string {
 		lines = append(lines, barLine(st, w.paces[st.Lookup.ID], now, width))
 	}
 	for _, st := range w.states {
-		if line := plainLine(st); (len(st.Trouble) > 0 || st.Waits != "") && len(lines) < room {
+		if line := plainLine(st); (len(st.Trouble) > 0 || st.Waits != "" || retries(st) != "") && len(lines) < room {
 			lines = append(lines, clip(line, width-1))
 		}
 		for _, warning := range st.Warnings[:min(len(st.Warnings), max(room-len(lines), 0))] {
@@ -285,12 +285,13 @@ func (w *waiter) end(ctx context.Context, err error) error {
 	return nil
 }
 
-// tellCauses prints on standard error why local jobs of a grid job failed.
+// tellCauses prints on standard error why local jobs of a grid job failed, and the command that runs them again.
 func (w *waiter) tellCauses(st wire.Status) {
-	if len(st.Causes) == 0 {
-		return
+	rows := causeRows(st.Causes, lastWords(w.client, st.Causes))
+	if again := againText(&st); again != "" {
+		rows = append(rows, [2]string{"do", again})
 	}
-	for _, row := range causeRows(st.Causes, lastWords(w.client, st.Causes)) {
+	for _, row := range rows {
 		if row[0] != "" {
 			w.c.say("%s:", row[0])
 		}
