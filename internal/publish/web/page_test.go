@@ -141,10 +141,10 @@ func TestPage_TheTimelineMarksStartsAndOutages(t *testing.T) {
 		f.locals[i].Cluster = "farm"
 	}
 	entry := func(at jjm.Time, en jjm.JournalEntry) { en.Time = at; f.site = append(f.site, en) }
-	_, started, _ := jjm.Starts{}.Next(61_500)
+	_, started := jjm.Starts{}.Next(61_500)
 	entry(100, jjm.Outage("farm", 10, hostile))
 	entry(2000, jjm.Outage("ill", 10, "x"))
-	entry(61_500, started)
+	entry(61_500, started[0])
 	entry(91_000, jjm.Outage("farm", 10, ""))
 	_, text := answer(t, f.page(Config{Tokens: tokenFile(t)}, -1), "ann", "/jobs/17")
 	for _, want := range []string{`<line class="mark outage" x1="0" x2="0"`, `<line class="mark start" x1="300" x2="300"`,
@@ -276,7 +276,7 @@ func TestTimeline_OfAttempts(t *testing.T) {
 	move(80, "submitted/queued", "running")
 	entries = append(entries, jjm.JournalEntry{Time: 85, Grid: 1, First: -1, Last: -1, From: "ready", To: "running"})
 	got := timeline(entries, 2, 100)
-	want := []span{{"queued", 1, 10, 40}, {"running", 1, 40, 60}, {"queued", 2, 60, 80}, {"running", 2, 80, 100}}
+	want := []span{{"queued", 0, 10, 40}, {"running", 0, 40, 60}, {"queued", 1, 60, 80}, {"running", 1, 80, 100}}
 	if !slices.Equal(got, want) || len(timeline(entries, 3, 100)) > 0 {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -288,7 +288,7 @@ func TestTimeline_OfAttempts(t *testing.T) {
 		move(at, "failed", "submitting")
 		move(at+1, "submitting", "failed")
 	}
-	if got := timeline(entries, 2, 9999); len(got) != mostSpans || got[mostSpans-1].Attempt != 102 {
+	if got := timeline(entries, 2, 9999); len(got) != mostSpans || got[mostSpans-1].Attempt != 101 {
 		t.Errorf("%d spans, want the last %d: %v", len(got), mostSpans, got)
 	}
 }
@@ -300,8 +300,8 @@ func TestTimeline_OfRanges(t *testing.T) {
 		{Time: 30, Grid: 1, First: 4, Last: 5, From: "submitted", To: "running"},
 		{Time: 40, Grid: 1, First: 5, Last: 5, From: "running", To: "completed"}}
 	for n, want := range map[int32][]span{
-		3: {{"queued", 1, 10, 100}}, 4: {{"queued", 1, 10, 30}, {"running", 1, 30, 100}},
-		5: {{"queued", 1, 10, 30}, {"running", 1, 30, 40}}, 10: nil,
+		3: {{"queued", 0, 10, 100}}, 4: {{"queued", 0, 10, 30}, {"running", 0, 30, 100}},
+		5: {{"queued", 0, 10, 30}, {"running", 0, 30, 40}}, 10: nil,
 	} {
 		if got := timeline(entries, n, 100); !slices.Equal(got, want) {
 			t.Errorf("local job %d: %v, want %v", n, got, want)
@@ -315,10 +315,10 @@ func TestStarted_AShortRunIsShown(t *testing.T) {
 		at    jjm.Time
 		want  []span
 	}{
-		"a short run":     {[]span{{"queued", 2, 10, 40}}, 30, []span{{"queued", 2, 10, 30}, {"running", 2, 30, 40}}},
-		"never started":   {[]span{{"queued", 1, 10, 40}}, 0, []span{{"queued", 1, 10, 40}}},
-		"another attempt": {[]span{{"queued", 2, 10, 40}}, 5, []span{{"queued", 2, 10, 40}}},
-		"it is running":   {[]span{{"running", 1, 10, 40}}, 20, []span{{"running", 1, 10, 40}}},
+		"a short run":     {[]span{{"queued", 1, 10, 40}}, 30, []span{{"queued", 1, 10, 30}, {"running", 1, 30, 40}}},
+		"never started":   {[]span{{"queued", 0, 10, 40}}, 0, []span{{"queued", 0, 10, 40}}},
+		"another attempt": {[]span{{"queued", 1, 10, 40}}, 5, []span{{"queued", 1, 10, 40}}},
+		"it is running":   {[]span{{"running", 0, 10, 40}}, 20, []span{{"running", 0, 10, 40}}},
 		"nothing known":   {nil, 20, nil},
 	} {
 		if got := started(c.spans, c.at); !slices.Equal(got, c.want) {
@@ -345,10 +345,10 @@ func TestFarm_StatesOfClusters(t *testing.T) {
 }
 
 func TestBars_AreWithinTheDrawing(t *testing.T) {
-	spans := []span{{"queued", 1, 0, 500}, {"running", 1, 500, 1000}, {"running", 2, 1000, 1000}}
+	spans := []span{{"queued", 0, 0, 500}, {"running", 0, 500, 1000}, {"running", 1, 1000, 1000}}
 	out, text := bars(spans, 0, 1000)
 	if fmt.Sprint(out[0].X, out[0].W, out[1].X, out[1].W, out[2].X, out[2].W) != "0 300 300 300 598 2" ||
-		text != "queued 500 ms, running 500 ms, attempt 2: running 0 ms" {
+		text != "queued 500 ms, running 500 ms, attempt 1: running 0 ms" {
 		t.Errorf("%v %q", out, text)
 	}
 	if out, _ := bars(spans[2:], 1000, 1000); out[0].X != 0 || out[0].W != 2 {

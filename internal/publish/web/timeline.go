@@ -14,7 +14,7 @@ const (
 	mostPoints = 200
 )
 
-// span is a time during which a local job was queued, was running, or had its result collected. Attempt counts from 1.
+// span is a time during which a local job was queued, was running, or had its result collected. Attempt counts from 0.
 type span struct {
 	Kind     string
 	Attempt  int
@@ -52,7 +52,7 @@ func timeline(entries []jjm.JournalEntry, n int32, now jjm.Time) (spans []span) 
 			spans[last].To = e.Time
 		}
 		if open = kind != ""; open {
-			attempt := 1
+			attempt := 0
 			if last >= 0 {
 				attempt = spans[last].Attempt
 				if begins(e) {
@@ -116,7 +116,7 @@ func bars(spans []span, start, end jjm.Time) (out []bar, text string) {
 	for _, s := range spans {
 		x, to := min(place(s.From, start, end), width-2), place(s.To, start, end)
 		said := fmt.Sprintf("%s %s", s.Kind, jjm.HowLong(s.To.Sub(s.From)))
-		if s.Attempt != attempt && (attempt != 0 || s.Attempt > 1) {
+		if s.Attempt != attempt {
 			said = fmt.Sprintf("attempt %d: %s", s.Attempt, said)
 		}
 		attempt = s.Attempt
