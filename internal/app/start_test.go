@@ -12,8 +12,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// The journal has an entry about each start, but of a crash loop only about the first ones and about the last one. A store that takes no entry does
-// not prevent the start.
+// The journal has an entry about each start, but of a crash loop only about the first ones and about the last one. A
+// store that takes no entry does not prevent the start.
 func TestJournalStart_NeverPreventsTheStart(t *testing.T) {
 	s, err := store.Open(filepath.Join(t.TempDir(), "jjm.db"), store.Options{})
 	if err != nil {

@@ -109,8 +109,8 @@ func (d *Data) chart() chart {
 	return c
 }
 
-// bars returns the bars of an attempt at the height y: the time in the queue if it is known, the run, and the collection
-// of the result if it is known. The bar of the run has a title with all times.
+// bars returns the bars of an attempt at the height y: the time in the queue if it is known, the run, and the
+// collection of the result if it is known. The bar of the run has a title with all times.
 func (a *attempt) bars(y, height float64, x func(jjm.Time) float64) (bars []chartBar) {
 	title := fmt.Sprintf("%s attempt %d on %s: %s after %s", a.id, a.n, a.host, a.outcome, jjm.HowLong(a.wall()))
 	if a.queued != 0 {

@@ -30,7 +30,8 @@ func Resources(s *wire.Status, one bool) []Resource {
 		}
 	}
 	count := max(asked.Cores, 1)
-	cores, memory := Resource{Name: "cores", Requested: strconv.Itoa(count)}, Resource{Name: "memory", Requested: "not set"}
+	cores := Resource{Name: "cores", Requested: strconv.Itoa(count)}
+	memory := Resource{Name: "memory", Requested: "not set"}
 	walltime := Resource{Name: "walltime", Requested: "not set"}
 	if asked.MemoryMB != 0 {
 		memory.Requested = fmt.Sprintf("%d MiB", asked.MemoryMB)
