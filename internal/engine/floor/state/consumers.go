@@ -17,10 +17,11 @@ func TellConsumers(c *Change, r plan.Remade, actor string) error {
 	}
 	for i := range consumers {
 		job := &consumers[i]
-		if live := c.Grid(job.ID); live != nil {
+		live := c.Grid(job.ID)
+		if live != nil {
 			job = live // the change stores the row
 		}
-		cause, notice := plan.Consumed(job, r)
+		cause, notice := plan.Consumed(job, r, live == nil)
 		c.Note(job.ID, job.Status.String(), inputsAgain, cause, actor)
 		if job.Warnings = jjm.Warned(job.Warnings, notice, 0); job != &consumers[i] {
 			continue
