@@ -16,10 +16,9 @@ type Remade struct {
 }
 
 // Consumed decides what an ended grid job is told when a grid job for whose end it waited, or whose outputs it read, is
-// reopened or loses outputs. archived is set if the ended grid job is in the history: then its record is not written
-// again, and cause says so. cause is for the journal. notice is for the status: it names the command that runs the
+// reopened or loses outputs. cause is for the journal. notice is for the status: it names the command that runs the
 // ended grid job again.
-func Consumed(consumer *jjm.GridJob, r Remade, archived bool) (cause string, notice jjm.Notice) {
+func Consumed(consumer *jjm.GridJob, r Remade) (cause string, notice jjm.Notice) {
 	who := fmt.Sprintf("grid job %s, whose outputs this one read", r.Producer)
 	if slices.Contains(consumer.Spec.After, r.Producer) {
 		who = fmt.Sprintf("grid job %s, for whose end this one waited", r.Producer)
@@ -28,9 +27,6 @@ func Consumed(consumer *jjm.GridJob, r Remade, archived bool) (cause string, not
 	if cause = what; r.Generation > 0 {
 		what = who + ", runs again"
 		cause = fmt.Sprintf("%s: its generation %d begins", what, r.Generation)
-	}
-	if archived {
-		cause += "; it is in the history, so its record stays as it is"
 	}
 	return cause, jjm.Notice{Kind: jjm.InputsAgain, Text: what + ": " + again(consumer)}
 }

@@ -28,14 +28,9 @@ func TestConsumed_NamesTheCommandThatHelps(t *testing.T) {
 			Remade{Producer: 3}, "grid job 3, whose outputs this one read, lost outputs",
 			"grid job 3, whose outputs this one read, lost outputs: jjm resubmit 7 runs this one again once its inputs are there"},
 	} {
-		cause, notice := Consumed(&c.job, c.remade, false)
+		cause, notice := Consumed(&c.job, c.remade)
 		if cause != c.cause || notice != (jjm.Notice{Kind: jjm.InputsAgain, Text: c.text}) {
 			t.Errorf("%s: %q, %+v", c.name, cause, notice)
 		}
-	}
-	job := jjm.GridJob{ID: 7, Status: jjm.Broken, Spec: after}
-	const want = "grid job 3, for whose end this one waited, lost outputs; it is in the history, so its record stays as it is"
-	if cause, _ := Consumed(&job, Remade{Producer: 3}, true); cause != want {
-		t.Errorf("in the history: %q", cause)
 	}
 }

@@ -17,11 +17,10 @@ func TellConsumers(c *Change, r plan.Remade, actor string) error {
 	}
 	for i := range consumers {
 		job := &consumers[i]
-		live := c.Grid(job.ID)
-		if live != nil {
+		if live := c.Grid(job.ID); live != nil {
 			job = live // the change stores the row
 		}
-		cause, notice := plan.Consumed(job, r, live == nil)
+		cause, notice := plan.Consumed(job, r)
 		c.Note(job.ID, job.Status.String(), inputsAgain, cause, actor)
 		if job.Warnings = jjm.Warned(job.Warnings, notice, 0); job != &consumers[i] {
 			continue
