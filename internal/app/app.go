@@ -217,8 +217,8 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 }
 
 // journalStart notes the start of the daemon at the time now: in the journal, or in a crash loop as the last start,
-// which a later start writes into the journal. An error is only logged: a daemon must start on a full disk too, so that the running jobs are
-// watched.
+// which a later start writes into the journal. An error is only logged: a daemon must start on a full disk too, so that
+// the running jobs are watched.
 func (a *App) journalStart(ctx context.Context, now jjm.Time) {
 	if err := countStart(ctx, a.store, now); err != nil {
 		a.log.Warn("the journal has no entry about this start of the daemon", "error", err)

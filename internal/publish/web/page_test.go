@@ -118,8 +118,8 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 			"queued 1 min, running 1 min, collecting 1 s", `data-at="122000" data-n="1"`,
 			"mean wall 2.4 times the mean of the other hosts", "and 4 other hosts", `href="/jobs/17?from=25">Next`},
 		"/jobs/17?from=25": {`<a href="/jobs/17.29">17.29</a>`, `href="/jobs/17?from=0">Previous`},
-		"/jobs/17.3": {"<td>100 MiB at most, 50.0 %<svg class", "30 s of processor time, 50.0 % of the cores", "<h3>Evidence</h3>",
-			"The attempts of this local job", `<a href="/jobs/17">17</a>`},
+		"/jobs/17.3": {"<td>100 MiB at most, 50.0 %<svg class", "30 s of processor time, 50.0 % of the cores",
+			"<h3>Evidence</h3>", "The attempts of this local job", `<a href="/jobs/17">17</a>`},
 	} {
 		_, text := answer(t, p, "ann", path)
 		for _, want := range all {
