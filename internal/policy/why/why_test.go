@@ -166,7 +166,8 @@ func TestOf(t *testing.T) {
 				Remedy: "it asks for more walltime than the partition allows: ask for less, or change it"}},
 		"a limit of each job": {why.Facts{Local: waits("QOSMaxWallDurationPerJobLimit")},
 			why.Cause{Code: why.Stuck, Text: "QOSMaxWallDurationPerJobLimit (squeue)", Since: 3, Until: 99,
-				Remedy: "it asks for more than its QOS allows one job: ask for less, or let an administrator raise the limit"}},
+				Remedy: "it asks for more walltime than QOS (the usual one) allows one job: ask for less, or an administrator " +
+					"of Slurm runs sacctmgr modify qos NAME set MaxWall=TIME"}},
 		"a node that a reservation keeps": {why.Facts{Local: waits("ReqNodeNotAvail, UnavailableNodes:n1")},
 			why.Cause{Code: why.Queued, Text: "ReqNodeNotAvail, UnavailableNodes:n1 (squeue)", Since: 3, Until: 99}},
 		"a limit that ends of other jobs lift": {why.Facts{Local: waits("QOSMaxJobsPerUserLimit")},
