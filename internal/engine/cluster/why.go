@@ -46,6 +46,9 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			f.Missing, f.Unjudged = own.Missing, own.Unjudged
 		}
 		f.Refused, f.Silent, f.Excluded = refusedBulk(c, mem, l), silent[l.Cluster], excluded[l.Cluster]
+		if b := mem.Bulk(l.Tag); b != nil {
+			f.Handed = b.Created
+		}
 		if l.Waits != nil {
 			f.Names = c.namesOf(g.Job.Owner, state.RequestAt(&g.Job, l.Place))
 		}
@@ -82,14 +85,20 @@ func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
 	}
 }
 
-// refusedBulk returns why the bulk of a local job was not submitted so far, if it certainly was not. Otherwise it
-// returns the zero Cause.
+// refusedBulk returns why the bulk of a local job was not submitted so far, if it certainly was not: a submission of
+// its account waits for its turn, or the last one was refused. Otherwise it returns the zero Cause.
 func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	if l.State != jjm.Submitting || l.Phase == jjm.Doubtful {
 		return why.Cause{}
 	}
 	b := mem.Bulk(l.Tag)
-	if b == nil || b.Error == "" {
+	if b == nil {
+		return why.Cause{}
+	}
+	if line := c.line(c.Account(b.Owner)); line.Waits {
+		return ceilingOf(c.Name, line)
+	}
+	if b.Error == "" {
 		return why.Cause{}
 	}
 	silence := clusterFacts{name: c.Name, silent: c.silent()}
@@ -121,7 +130,10 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	if text := cs.site.Full(mem, g, place, loads(), now); text != "" {
 		return why.Cause{Code: why.Limit, Text: text, Remedy: why.OnRefusal(text, why.Names{})}
 	}
-	return cs.submissionFails(mem, g, place, now)
+	if c := cs.submissionFails(mem, g, place, now); c.Code != "" {
+		return c
+	}
+	return cs.ceilings(mem, g, place, now)
 }
 
 // refusedBy returns why no cluster accepts the local jobs of g with a place. If the clusters have different causes, the
