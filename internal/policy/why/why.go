@@ -38,6 +38,7 @@ const (
 	Queued        Code = "queued"
 	Starting      Code = "starting"
 	Running       Code = "running"
+	Suspended     Code = "suspended"
 	Merging       Code = "merging"
 	Collecting    Code = "collecting"
 )
@@ -46,7 +47,7 @@ const (
 func Codes() []Code {
 	return []Code{Killing, HeldByApp, HeldByBatch, HeldByPerson, BackOff, Paused, DiskLow, WorkFull, Maintenance, Silent,
 		NoCluster, Limit, SubmitFailing, Ceiling, Next, ClusterGone, Unknown, Doubtful, Submitting, Stuck, Queued,
-		Starting, Running, Merging, Collecting}
+		Starting, Running, Suspended, Merging, Collecting}
 }
 
 // Cause is the cause for the state of a local job or a grid job.
@@ -80,6 +81,8 @@ type Facts struct {
 	// which the local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
+	// Suspended is the time since which listings show the batch job as suspended, 0 if it is not suspended.
+	Suspended jjm.Time
 	// Names are the names of the local job in the batch system, for remedies.
 	Names Names
 	// Excluded is the number of hosts of the cluster on which administrators let no job start.
@@ -185,6 +188,10 @@ func inBatch(f Facts) Cause {
 		return Cause{Code: Starting, Text: "the batch system is starting it", Since: l.Submitted}
 	case l.State == jjm.Submitted:
 		return besideExcluded(queued(l, f.Names), l.Cluster, f.Excluded)
+	case l.State == jjm.Running && f.Suspended != 0:
+		return Cause{Code: Suspended, Text: "cluster " + l.Cluster + " has suspended it", Since: f.Suspended,
+			Remedy: "if the cluster makes room for more urgent jobs, it continues the job by itself; if a person suspended " +
+				"batch job " + l.BatchID + ", a person must resume it there"}
 	case l.State == jjm.Running:
 		return Cause{Code: Running, Text: runs(l), Since: l.Started}
 	}
