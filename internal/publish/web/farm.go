@@ -91,19 +91,6 @@ func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 	return row
 }
 
-// number returns a number of the query, 0 if the query does not contain the number.
-func number(r *http.Request, name string) (int64, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 63)
-	if err != nil || n < 0 {
-		return 0, jjm.Errorf(jjm.Invalid, "%s=%.40q: want a number of 0 or more", name, text)
-	}
-	return n, nil
-}
-
 // clusterView is the page of one cluster. Cluster is nil for readers who see only counts.
 type clusterView struct {
 	Row     clusterRow
