@@ -133,6 +133,32 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 	}
 }
 
+// Readers with an account see what to do about a cluster in trouble, and which hosts are excluded, why, and until when.
+func TestPage_ClustersHaveTheirRemedyAndExcludedHosts(t *testing.T) {
+	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
+	until := jjm.Time(7_200_000).Local()
+	for path, all := range map[string][]string{
+		"/": {"What to do: <bdi>ask &lt;script&gt;", `<a href="/clusters/ill#excluded">2 hosts excluded</a>`},
+		"/clusters/ill": {"<dt>What to do</dt><dd><bdi>ask &lt;script&gt;", "<bdi>wn3</bdi>", "disk &lt;script&gt;", until,
+			"<bdi>fan</bdi>", "somebody includes it"},
+	} {
+		_, text := answer(t, p, "ann", path)
+		_, public := answer(t, p, "", path)
+		for _, want := range all {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", path, want, text)
+			}
+			if strings.Contains(public, want) {
+				t.Errorf("%s: a reader without an account sees %q", path, want)
+			}
+		}
+	}
+	if _, text := answer(t, p, "ann", "/clusters/farm"); strings.Contains(text, "wn3") ||
+		!strings.Contains(text, "No host of this cluster is excluded.") {
+		t.Errorf("the excluded hosts of another cluster:\n%s", text)
+	}
+}
+
 // The timeline marks starts of the daemon, and outages of the clusters of its local jobs. An outage that began earlier
 // is marked at the beginning.
 func TestPage_TheTimelineMarksStartsAndOutages(t *testing.T) {
