@@ -152,7 +152,8 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	b := openBrowser(t, proxyTo(t, socket, me))
 	b.visit("/", "farm")
 	for path, want := range map[string]string{"/": "fails", "/clusters/local": "Guarantee", "/jobs/1": "Timeline",
-		"/jobs/1.0": "Attempts", "/jobs/2": "Failures by cause", "/jobs/2.0": "exit code 3", "/jobs/9": "no job 9"} {
+		"/jobs/1.0": "Attempts", "/jobs/2": "Failures by cause",
+		"/jobs/2.0": "the disk of the node is full", "/jobs/9": "no job 9"} {
 		b.visit(path, strings.NewReplacer("/", "_", ".", "_").Replace(path))
 		if text := b.value("document.body.innerText"); !strings.Contains(text, want) {
 			t.Errorf("%s: no %q in\n%s", path, want, text)

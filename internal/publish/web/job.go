@@ -43,6 +43,7 @@ type jobDetail struct {
 	Locals   []localRow
 	Why      *wire.Why
 	Evidence []example
+	Endings  []ending
 	Usage    [][3]string // what, requested, used
 	Attempts []wire.Attempt
 	Curve    []point
@@ -158,6 +159,7 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 			return err
 		}
 	}
+	p.endings(ctx, v, out)
 	out.Usage = usageRows(&out.S, out.One)
 	out.draw(history.History, now)
 	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,

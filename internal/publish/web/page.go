@@ -64,6 +64,7 @@ type Page struct {
 	d         Deps
 	who       gatekeeper
 	asks      chan struct{}
+	reads     chan struct{} // reads of files that run
 	listeners listeners
 	views     map[string]view
 	layouts   map[string]*template.Template
@@ -85,8 +86,8 @@ func New(c Config, d Deps) *Page {
 	if c.UserHeader != "" {
 		proxy = d.ProxyUID
 	}
-	p := &Page{d: d, asks: make(chan struct{}, mostAsks), listeners: listeners{by: map[string]int{}},
-		layouts: map[string]*template.Template{}}
+	p := &Page{d: d, asks: make(chan struct{}, mostAsks), reads: make(chan struct{}, mostReads),
+		listeners: listeners{by: map[string]int{}}, layouts: map[string]*template.Template{}}
 	p.who = gatekeeper{header: c.UserHeader, proxyUID: proxy, tokens: tokens{path: c.Tokens, log: d.Log},
 		accounts: accounts{lookup: d.Account, now: d.Now, known: map[string]knownAccount{}}}
 	p.views = map[string]view{

@@ -159,6 +159,29 @@ func TestPage_ClustersHaveTheirRemedyAndExcludedHosts(t *testing.T) {
 	}
 }
 
+// A failed local job, and the groups of failures, have the last lines of standard error: inert, and limited in size.
+func TestPage_FailuresHaveTheLastLinesOfStandardError(t *testing.T) {
+	f := newFake()
+	f.locals[1].State, f.locals[2].State = jjm.Failed, jjm.Failed
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	for path, shown := range map[string]bool{"/jobs/17": true, "/jobs/17.1": true, "/jobs/17.2": false,
+		"/jobs/17.3": false} {
+		r, text := answer(t, p, "ann", path)
+		for _, want := range []string{"<code>jjm cat 17.1 --stderr</code>", "<pre><bdi>two</bdi>\n<bdi>three</bdi>\n",
+			"<bdi>  four &lt;script&gt;alert(1)", "<bdi>six " + strings.Repeat("x", maxText-4) + " ...</bdi>\n</pre>"} {
+			if r.StatusCode != 200 || strings.Contains(text, want) != shown {
+				t.Errorf("%s: %d, %q: want %t in\n%s", path, r.StatusCode, want, shown, text)
+			}
+		}
+	}
+	for range mostReads {
+		p.reads <- struct{}{}
+	}
+	if r, text := answer(t, p, "ann", "/jobs/17.1"); r.StatusCode != 200 || strings.Contains(text, "<pre>") {
+		t.Errorf("while all reads hang: %d\n%s", r.StatusCode, text)
+	}
+}
+
 // The timeline marks starts of the daemon, and outages of the clusters of its local jobs. An outage that began earlier
 // is marked at the beginning.
 func TestPage_TheTimelineMarksStartsAndOutages(t *testing.T) {
