@@ -39,6 +39,7 @@ type jobDetail struct {
 	Locals   []localRow
 	Why      *wire.Why
 	Evidence []example
+	Endings  []ending
 	Usage    []report.Resource
 	Attempts []wire.Attempt
 	Curve    []point
@@ -154,6 +155,7 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 			return err
 		}
 	}
+	p.endings(ctx, v, out)
 	out.Usage = report.Resources(&out.S, out.One)
 	out.draw(history.History, now)
 	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,

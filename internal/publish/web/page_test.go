@@ -134,6 +134,55 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 	}
 }
 
+// Readers with an account see what to do about a cluster in trouble, and which hosts are excluded, why, and until when.
+func TestPage_ClustersHaveTheirRemedyAndExcludedHosts(t *testing.T) {
+	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
+	until := jjm.Time(7_200_000).Local()
+	for path, all := range map[string][]string{
+		"/": {"What to do: <bdi>ask &lt;script&gt;", `<a href="/clusters/ill#excluded">2 hosts excluded</a>`},
+		"/clusters/ill": {"<dt>What to do</dt><dd><bdi>ask &lt;script&gt;", "<bdi>wn3</bdi>", "disk &lt;script&gt;", until,
+			"<bdi>fan</bdi>", "somebody includes it"},
+	} {
+		_, text := answer(t, p, "ann", path)
+		_, public := answer(t, p, "", path)
+		for _, want := range all {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", path, want, text)
+			}
+			if strings.Contains(public, want) {
+				t.Errorf("%s: a reader without an account sees %q", path, want)
+			}
+		}
+	}
+	if _, text := answer(t, p, "ann", "/clusters/farm"); strings.Contains(text, "wn3") ||
+		!strings.Contains(text, "No host of this cluster is excluded.") {
+		t.Errorf("the excluded hosts of another cluster:\n%s", text)
+	}
+}
+
+// A failed local job, and the groups of failures, have the last lines of standard error: inert, and limited in size.
+func TestPage_FailuresHaveTheLastLinesOfStandardError(t *testing.T) {
+	f := newFake()
+	f.locals[1].State, f.locals[2].State = jjm.Failed, jjm.Failed
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	for path, shown := range map[string]bool{"/jobs/17": true, "/jobs/17.1": true, "/jobs/17.2": false,
+		"/jobs/17.3": false} {
+		r, text := answer(t, p, "ann", path)
+		for _, want := range []string{"<code>jjm cat 17.1 --stderr</code>", "<pre><bdi>two</bdi>\n<bdi>three</bdi>\n",
+			"<bdi>  four &lt;script&gt;alert(1)", "<bdi>six " + strings.Repeat("x", maxText-4) + " ...</bdi>\n</pre>"} {
+			if r.StatusCode != 200 || strings.Contains(text, want) != shown {
+				t.Errorf("%s: %d, %q: want %t in\n%s", path, r.StatusCode, want, shown, text)
+			}
+		}
+	}
+	for range mostReads {
+		p.reads <- struct{}{}
+	}
+	if r, text := answer(t, p, "ann", "/jobs/17.1"); r.StatusCode != 200 || strings.Contains(text, "<pre>") {
+		t.Errorf("while all reads hang: %d\n%s", r.StatusCode, text)
+	}
+}
+
 // The timeline marks starts of the daemon, and outages of the clusters of its local jobs. An outage that began earlier
 // is marked at the beginning.
 func TestPage_TheTimelineMarksStartsAndOutages(t *testing.T) {
