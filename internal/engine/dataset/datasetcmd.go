@@ -29,6 +29,11 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators may use them",
 			uid)
 	}
+	if d.Name != "" && d.Do != wire.DatasetAdd {
+		if _, err := named(ctx, ds.b.Store, uid, d.Name); err != nil {
+			return out, err
+		}
+	}
 	switch d.Do {
 	case wire.DatasetAdd:
 		if err := ds.mayAdd(caller); err != nil {
@@ -45,9 +50,6 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 	case wire.DatasetFiles:
 		err = ds.list(ctx, caller, uid, d, &out)
 	case wire.DatasetClose:
-		if _, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name); err != nil {
-			return out, err
-		}
 		out.Changed, err = ds.closeDataset(ctx, uid, d.Name, "closed by "+caller.User)
 	}
 	if err != nil {

@@ -153,7 +153,7 @@ func Look(path string) (Content, error) {
 	s := &Store{path: full, o: Options{Now: time.Now, ReadOnly: true}, steps: Options{}.schema()}
 	have, err := s.look()
 	if err != nil {
-		return Content{}, s.fail(err, "look at %s", full)
+		return Content{}, s.failFile(err, "look at %s", full)
 	}
 	return have, nil
 }

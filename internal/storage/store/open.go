@@ -67,7 +67,7 @@ func Open(path string, o Options) (*Store, error) {
 				c.close() // the first error matters more than an error of close
 			}
 		}
-		return nil, s.fail(err, "open %s", full)
+		return nil, s.failFile(err, "open %s", full)
 	}
 	s.turn <- struct{}{}
 	return s, nil
