@@ -20,12 +20,29 @@ func named(ctx context.Context, from *store.Store, uid int, name string) (store.
 	if listErr != nil {
 		return set, err // without a suggestion
 	}
-	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].Name
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Name)
 	}
 	if near := nearest.Of(name, names); near != "" {
 		return set, fmt.Errorf("%w: did you mean %q?", err, near)
 	}
 	return set, err
+}
+
+// called returns the dataset of an account with a name or, if the name is the name of a container, the datasets in the
+// container. The error is of kind Gone if neither exists.
+func called(ctx context.Context, from *store.Store, uid int, name string) ([]store.Dataset, error) {
+	set, err := named(ctx, from, uid, name)
+	if err == nil && !set.Head() {
+		return []store.Dataset{set}, nil
+	}
+	if err != nil && jjm.KindOf(err) != jjm.Gone {
+		return nil, err
+	}
+	members, memberErr := from.Members(ctx, uid, name)
+	if memberErr != nil || len(members) > 0 {
+		return members, memberErr
+	}
+	return nil, err
 }
