@@ -51,8 +51,8 @@ func TestStage_IsWhatTheFactsProve(t *testing.T) {
 // of the trace then quotes the cause.
 func TestStops_AtCausesThatNeedAPerson(t *testing.T) {
 	passing := map[why.Code]bool{why.Killing: true, why.BackOff: true, why.Limit: true, why.Next: true, why.Unknown: true,
-		why.Doubtful: true, why.Submitting: true, why.Queued: true, why.Starting: true, why.Running: true, why.Merging: true,
-		why.Collecting: true}
+		why.Doubtful: true, why.Ceiling: true, why.Submitting: true, why.Queued: true, why.Starting: true,
+		why.Running: true, why.Suspended: true, why.Merging: true, why.Collecting: true}
 	for _, code := range why.Codes() {
 		f := at(jjm.Pending, jjm.LocalJob{Cluster: "slurm"}, code).stops()
 		if (f == nil) != passing[code] {
