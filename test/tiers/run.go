@@ -141,7 +141,7 @@ func (r *run) makePrograms() error {
 func jobs(m machine, lanes int) (int, error) {
 	text := os.Getenv("JJM_TEST_JOBS")
 	switch {
-	case text == "" && m.slowness() == 1:
+	case text == "" && m.quick():
 		return lanes + 1, nil
 	case text == "":
 		return 2, nil

@@ -369,14 +369,16 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 	}
 }
 
-// On a fast machine two real systems run simultaneously, otherwise one.
+// On a quick machine, also if it is busy for a moment, two real systems run simultaneously, otherwise one.
 func TestJoin_ASlowMachineHasOneRealSystemAtATime(t *testing.T) {
 	t.Setenv("JJM_TEST_JOBS", "")
-	for start, want := range map[time.Duration]string{
-		time.Millisecond:     "embedded | slurm gatekeepers unit | condor sge gateclient",
-		2 * time.Millisecond: "embedded | slurm gatekeepers unit condor sge gateclient",
+	for start, want := range map[cost]string{
+		{Wall: time.Millisecond, Sys: time.Millisecond}:     "embedded | slurm gatekeepers unit | condor sge gateclient",
+		{Wall: 4 * time.Millisecond, Sys: time.Millisecond}: "embedded | slurm gatekeepers unit | condor sge gateclient",
+		{Wall: 2 * time.Millisecond, User: time.Millisecond, Sys: time.Millisecond}: "embedded | " +
+			"slurm gatekeepers unit condor sge gateclient",
 	} {
-		n, err := jobs(machine{start: cost{Wall: start}}, len(tiers()["test"].lanes))
+		n, err := jobs(machine{start: start}, len(tiers()["test"].lanes))
 		if err != nil {
 			t.Fatal(err)
 		}
