@@ -25,8 +25,8 @@ type walkKey struct{}
 // rely.
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "configcheck", "copy", "dataset_remove", "down",
-		"find", "force", "generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify",
-		"offtypes", "outputs", "proof", "remove", "report", "required", "resources", "resplit", "rollback", "run",
+		"find", "force", "generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "lostinputs",
+		"notify", "offtypes", "outputs", "proof", "remove", "report", "required", "resources", "resplit", "rollback", "run",
 		"selection", "set", "short", "status", "steps", "top", "trace", "typesplit", "why", "words"}
 }
 
