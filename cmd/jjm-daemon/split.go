@@ -464,7 +464,10 @@ func partText(p *jjm.Part) string {
 		return text
 	}
 	named := in.Files[:min(maxNamed, len(in.Files))]
-	if text += " of " + strings.Join(named, " "); len(in.Files) > len(named) {
+	if len(named) > 0 {
+		text += " of " + strings.Join(named, " ")
+	}
+	if len(in.Files) > len(named) {
 		text += fmt.Sprintf(" and %d more", len(in.Files)-len(named))
 	}
 	text += sectionsText(in)

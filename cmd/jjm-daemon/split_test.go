@@ -48,6 +48,20 @@ func TestSplit_EveryTypeIsPreviewed(t *testing.T) {
 	}
 }
 
+// A part without files has no "of" behind its units.
+func TestSplit_APartWithoutFilesNamesNone(t *testing.T) {
+	code, out, errs := splits(t, `type = "script"
+[split]
+by = "GenericSplitter"
+params = { attribute = "application.args", values = [["a"], ["b"]] }
+[params]
+command = ["echo"]
+`, nil)
+	if code != exitOK || !strings.Contains(out, "0: ") || strings.Contains(out, " of \n") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
 const reprocess = `type = "reprocess"
 [split]
 by = "LumiBased"

@@ -29,6 +29,11 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators may use them",
 			uid)
 	}
+	if d.Do == wire.DatasetMark || d.Do == wire.DatasetFiles || d.Do == wire.DatasetClose {
+		if _, err := (finder{ds.b.Store}).known(ctx, uid, d.Name); err != nil {
+			return out, err
+		}
+	}
 	switch d.Do {
 	case wire.DatasetAdd:
 		if err := ds.mayAdd(caller); err != nil {
@@ -45,13 +50,10 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 	case wire.DatasetFiles:
 		err = ds.list(ctx, caller, uid, d, &out)
 	case wire.DatasetClose:
-		if _, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name); err != nil {
-			return out, err
-		}
 		out.Changed, err = ds.closeDataset(ctx, uid, d.Name, "closed by "+caller.User)
 	}
 	if err != nil {
-		return out, fmt.Errorf("dataset %s: %w", d.Name, err)
+		return out, about(d.Name, err)
 	}
 	out.Shown, err = ds.showDatasets(ctx, caller, uid, d)
 	return out, err
@@ -127,17 +129,16 @@ func (ds *Datasets) notFilled(uid int, name string) error {
 	return nil
 }
 
-// showDatasets returns the dataset that d names, or all datasets of the account uid.
-// Administrators who name no account get the datasets of all accounts.
+// showDatasets returns the dataset that d names, or the datasets in the container that d names, or all datasets of the
+// account uid. Administrators who name no account get the datasets of all accounts.
 func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState,
 	error) {
 	var all []store.Dataset
 	if d.Name != "" {
-		one, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
-		if err != nil {
+		var err error
+		if all, err = (finder{ds.b.Store}).shown(ctx, uid, d.Name); err != nil {
 			return nil, err
 		}
-		all = append(all, one)
 	} else {
 		if caller.Admin && d.UID == nil {
 			uid = -1
