@@ -48,20 +48,6 @@ func TestSplit_EveryTypeIsPreviewed(t *testing.T) {
 	}
 }
 
-// A part without files has no "of" behind its units.
-func TestSplit_APartWithoutFilesNamesNone(t *testing.T) {
-	code, out, errs := splits(t, `type = "script"
-[split]
-by = "GenericSplitter"
-params = { attribute = "application.args", values = [["a"], ["b"]] }
-[params]
-command = ["echo"]
-`, nil)
-	if code != exitOK || !strings.Contains(out, "0: ") || strings.Contains(out, " of \n") {
-		t.Errorf("exit %d\n%s%s", code, out, errs)
-	}
-}
-
 const reprocess = `type = "reprocess"
 [split]
 by = "LumiBased"
@@ -74,6 +60,16 @@ command = ["reco", "{lumis}", "{files}"]
 `
 
 const table = "lfn,events,locations,lumis\na,10,here,1:1-4\nb,5,,\nc,10,here,1:5-6 2:1\n"
+
+// A part without files, as GenericSplitter makes, is described without the word "of".
+func TestSplit_PartsWithoutFiles(t *testing.T) {
+	const job = "type = \"script\"\n[split]\nby = \"GenericSplitter\"\nparams = { attribute = \"backend.queue\", " +
+		"values = [\"short\"] }\n[params]\ncommand = [\"x\"]\n"
+	code, out, errs := splits(t, job, nil)
+	if code != exitOK || !strings.HasPrefix(out, "0: row 0\n") {
+		t.Errorf("exit %d %s\n%s", code, errs, out)
+	}
+}
 
 func TestSplit_FilesOfADataset(t *testing.T) {
 	want := `0: lumis 0-2 of a, sections 1:1-3, at here

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 	"time"
 
 	"jjm/internal/api/client"
@@ -18,12 +18,9 @@ const (
 	// mostExamples is the greatest number of causes whose example, a local job, is shown with the end of its standard
 	// error.
 	mostExamples = 3
-	// endLines is how many lines of this end are shown, each with at most lastColumns columns.
-	endLines    = 5
+	// lastColumns is the greatest number of columns of a line of this end.
 	lastColumns = 100
-	// lastBytes is how many bytes at the end of an example's standard error are requested from the daemon.
-	// examplePatience is the longest wait for these bytes of all examples together.
-	lastBytes       = 4 << 10
+	// examplePatience is the longest wait for the ends of all examples together.
 	examplePatience = 5 * time.Second
 )
 
@@ -35,10 +32,25 @@ func firstCause(causes []jjm.Cause) string {
 	return cmp.Or(causes[0].Text, "various")
 }
 
+// againCause returns the most frequent cause for which local jobs are tried again, nil if there is none.
+func againCause(causes []jjm.Cause) *jjm.Cause {
+	if i := slices.IndexFunc(causes, func(c jjm.Cause) bool { return c.Again }); i >= 0 {
+		return &causes[i]
+	}
+	return nil
+}
+
 // causeCell returns the cell of the column CAUSE: the most frequent cause of failures, and the grid jobs that repeat
-// the failed work.
+// the failed work. For a grid job that could not be prepared, it is the reason. If no local job failed permanently, it
+// is the next attempt and its reason.
 func causeCell(st wire.Status) string {
 	cause := firstCause(st.Causes)
+	switch again := againCause(st.Causes); {
+	case cause == "" && unprepared(&st):
+		return plain.Printable(st.Lookup.Message)
+	case cause == "" && st.NextAttempts != nil && again != nil:
+		return nextText(st.NextAttempts, time.Now()) + ": " + cmp.Or(again.Text, "various")
+	}
 	if cause == "" || len(st.RecoveredBy) == 0 {
 		return cause
 	}
@@ -109,22 +121,19 @@ func lastWords(daemon *client.Client, causes []jjm.Cause) map[string][]string {
 }
 
 func lastLinesOf(ctx context.Context, daemon *client.Client, local string) []string {
-	req := wire.CatRequest{One: wire.OneRef(local), CatFile: wire.CatFile{File: "stderr"}, Tail: lastBytes}
+	req := wire.CatRequest{One: wire.OneRef(local), CatFile: wire.CatFile{File: "stderr"}, Tail: plain.EndBytes}
 	_, r, err := client.Open(ctx, daemon, wire.VerbCat(), req)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = r.Close() }()
-	text, err := io.ReadAll(io.LimitReader(r, lastBytes))
+	text, err := io.ReadAll(io.LimitReader(r, plain.EndBytes))
 	if err != nil {
 		return nil
 	}
-	var lines []string
-	for line := range strings.Lines(string(text)) {
-		// Blanks at the beginning stay: compilers and interpreters use them to point at a place in the line above.
-		if line = strings.TrimRight(plain.Printable(strings.TrimRight(line, "\r\n")), " "); line != "" {
-			lines = append(lines, shorten(line, lastColumns))
-		}
+	lines := plain.LastLines(string(text))
+	for i := range lines {
+		lines[i] = shorten(lines[i], lastColumns)
 	}
-	return lines[max(0, len(lines)-endLines):]
+	return lines
 }

@@ -5,6 +5,7 @@ package serve
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"jjm/internal/api/wire"
@@ -119,17 +120,26 @@ func (v Verb) Check(line []byte) error {
 // does not check the caller's rank. The error is of kind Invalid if the verb is not among the served verbs.
 func Ask[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, v wire.Verb[Req, Ans], c wire.Caller,
 	req Req) (ans Ans, err error) {
+	return AskFile(ctx, served, v, c, req, io.Discard)
+}
+
+// AskFile is [Ask] for a verb whose answer precedes bytes. It writes the bytes to to.
+func AskFile[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, v wire.Verb[Req, Ans],
+	c wire.Caller, req Req, to io.Writer) (ans Ans, err error) {
 	for _, s := range served {
 		if s.Name == v.Name {
-			err = s.Do(ctx, c, req, &kept[Ans]{ans: &ans})
+			err = s.Do(ctx, c, req, &kept[Ans]{&ans, to})
 			return ans, err
 		}
 	}
 	return ans, jjm.Errorf(jjm.Invalid, "verb %q is not served", v.Name)
 }
 
-// kept is an [Out] that keeps the last line of an answer in ans, and discards bytes.
-type kept[Ans wire.Answer] struct{ ans *Ans }
+// kept is an [Out] that keeps the last line of an answer in ans, and passes bytes on.
+type kept[Ans wire.Answer] struct {
+	ans *Ans
+	to  io.Writer
+}
 
 func (k *kept[Ans]) Line(ans wire.Answer, _ bool) error { return k.Begin(ans) }
 
@@ -138,4 +148,4 @@ func (k *kept[Ans]) Begin(ans wire.Answer) error {
 	return nil
 }
 
-func (k *kept[Ans]) Write(b []byte) (int, error) { return len(b), nil }
+func (k *kept[Ans]) Write(b []byte) (int, error) { return k.to.Write(b) }

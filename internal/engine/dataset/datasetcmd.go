@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
@@ -29,8 +28,8 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators may use them",
 			uid)
 	}
-	if d.Do == wire.DatasetMark || d.Do == wire.DatasetFiles || d.Do == wire.DatasetClose {
-		if _, err := (finder{ds.b.Store}).known(ctx, uid, d.Name); err != nil {
+	if d.Name != "" && d.Do != wire.DatasetAdd && d.Do != wire.DatasetShow {
+		if _, err := named(ctx, ds.b.Store, uid, d.Name); err != nil {
 			return out, err
 		}
 	}
@@ -57,42 +56,6 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 	}
 	out.Shown, err = ds.showDatasets(ctx, caller, uid, d)
 	return out, err
-}
-
-// list adds files of a dataset to out: the files among at most wire.MaxFiles, from number d.From on, that are not
-// marked as unreadable. It sets out.Next to the number at which to continue if there may be further files.
-func (ds *Datasets) list(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
-	set, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
-	if err != nil {
-		return err
-	}
-	marks, err := ds.b.Store.Marks(ctx, set.ID)
-	if err != nil {
-		return err
-	}
-	owner := jjm.Owner{User: caller.User, UID: caller.UID}
-	if uid != caller.UID {
-		if owner, err = makerOf(ctx, ds.b.Store, set.ID); err != nil {
-			return err
-		}
-	}
-	root, some, last := ds.outside.areas.RootPath(owner), 0, int64(0)
-	err = ds.b.Store.Files(ctx, set.ID, d.From, wire.MaxFiles, func(n int64, f jjm.File) error {
-		some, last = some+1, n
-		if marks[n] != jjm.FileReady {
-			return nil
-		}
-		file := wire.DatasetFile{File: f}
-		if f.Path != "" && owner.UID == uid {
-			file.Lies = filepath.Join(root, f.Path)
-		}
-		out.Files = append(out.Files, file)
-		return nil
-	})
-	if some == wire.MaxFiles {
-		out.Next = last + 1
-	}
-	return err
 }
 
 // makerOf returns the owner of the grid job that fills a dataset. The user is "" if no grid job fills it.
@@ -136,7 +99,7 @@ func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid in
 	var all []store.Dataset
 	if d.Name != "" {
 		var err error
-		if all, err = (finder{ds.b.Store}).shown(ctx, uid, d.Name); err != nil {
+		if all, err = called(ctx, ds.b.Store, uid, d.Name); err != nil {
 			return nil, err
 		}
 	} else {

@@ -11,47 +11,47 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// finder finds datasets by the names that people write.
-type finder struct{ store *store.Store }
-
-// known returns the dataset of an account by its name. The error is of kind Gone if the dataset is unknown, and names
-// the dataset that the person probably meant.
-func (fi finder) known(ctx context.Context, uid int, name string) (store.Dataset, error) {
-	set, err := fi.store.DatasetNamed(ctx, uid, name)
+// named returns the dataset of an account by its name. If the dataset is unknown, the error is of kind Gone and says
+// that the name is the name of a container, or names the dataset or container of the account whose name is nearest.
+func named(ctx context.Context, from *store.Store, uid int, name string) (store.Dataset, error) {
+	set, err := from.DatasetNamed(ctx, uid, name)
 	if jjm.KindOf(err) != jjm.Gone {
 		return set, err
 	}
-	all, listed := fi.store.Datasets(ctx, uid)
-	if listed != nil {
-		return set, listed
+	all, listErr := from.Datasets(ctx, uid)
+	if listErr != nil {
+		return set, err // without a suggestion
 	}
 	names := make([]string, 0, 2*len(all))
 	for _, s := range all {
 		if names = append(names, s.Name); s.Container == name {
-			return set, jjm.Errorf(jjm.Gone, "no dataset %s: it is a container (jjm dataset show %[1]s lists its datasets)", name)
+			return set, fmt.Errorf("%w: it is a container (jjm dataset show %s lists its datasets)", err, name)
 		}
 		if s.Container != "" {
 			names = append(names, s.Container)
 		}
 	}
 	if near := nearest.Of(name, names); near != "" {
-		return set, jjm.Errorf(jjm.Gone, "%w: did you mean %q?", err, near)
+		return set, fmt.Errorf("%w: did you mean %q?", err, near)
 	}
 	return set, err
 }
 
-// shown returns the dataset of a name and, if the name is the name of a container, the datasets in this container.
-func (fi finder) shown(ctx context.Context, uid int, name string) ([]store.Dataset, error) {
-	members, err := fi.store.Members(ctx, uid, name)
-	if err != nil {
-		return nil, err
+// called returns the dataset of an account with a name and, if the name is the name of a container, the datasets in the
+// container. The error is of kind Gone if neither exists.
+func called(ctx context.Context, from *store.Store, uid int, name string) ([]store.Dataset, error) {
+	set, unknown := named(ctx, from, uid, name)
+	if unknown != nil && jjm.KindOf(unknown) != jjm.Gone {
+		return nil, unknown
 	}
-	set, err := fi.known(ctx, uid, name)
-	if jjm.KindOf(err) == jjm.Gone && len(members) > 0 {
+	members, err := from.Members(ctx, uid, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case unknown != nil && len(members) == 0:
+		return nil, unknown
+	case unknown != nil:
 		return members, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	members = slices.DeleteFunc(members, func(m store.Dataset) bool { return m.ID == set.ID })
 	return append([]store.Dataset{set}, members...), nil

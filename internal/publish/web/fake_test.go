@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -36,6 +37,8 @@ var uids = map[string]int{"root": 0, "ann": 1001, "bob": 1002}
 func (f *fake) verbs() []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbClusters(), serve.Anyone, f.askClusters),
+		serve.Handle(wire.VerbExclude(), serve.Owners, f.exclude),
+		serve.HandleStream(wire.VerbCat(), serve.Owners, f.cat),
 		serve.Handle(wire.VerbList(), serve.Owners, f.list),
 		serve.Handle(wire.VerbStatus(), serve.Owners, f.status),
 		serve.Handle(wire.VerbWhy(), serve.Owners, f.why),
@@ -54,6 +57,25 @@ func (f *fake) askClusters(context.Context, wire.Caller, wire.ClustersRequest) (
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return wire.ClustersAnswer{Clusters: append([]wire.Cluster(nil), f.clusters...)}, nil
+}
+
+func (f *fake) exclude(context.Context, wire.Caller, wire.ExcludeRequest) (wire.ExcludeAnswer, error) {
+	return wire.ExcludeAnswer{Excluded: &wire.Excluded{Hosts: []jjm.Exclusion{
+		{Cluster: "ill", Host: "wn3", Reason: "disk " + hostile, By: "root", Since: 1000, Until: 7_200_000},
+		{Cluster: "ill", Host: "wn4", Reason: "fan", By: "root", Since: 1000}}}}, nil
+}
+
+// cat sends a standard error with a long last line, or an error for local job 17.2.
+func (f *fake) cat(_ context.Context, c wire.Caller, r wire.CatRequest, out *serve.Stream[wire.CatAnswer]) error {
+	ref := r.Job()
+	if r.File != "stderr" || r.Tail != plain.EndBytes || ref.Grid != 17 || !c.May(uids["ann"]) || ref.Has(2) {
+		return jjm.Errorf(jjm.Gone, "there is no such file")
+	}
+	if err := out.Begin(wire.CatAnswer{}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, "one\ntwo\nthree\n\n  four "+hostile+"\nfive\nsix "+strings.Repeat("x", 900)+"\n")
+	return err
 }
 
 func (f *fake) list(_ context.Context, c wire.Caller, r wire.ListRequest) (a wire.StatusAnswer, err error) {
@@ -164,13 +186,14 @@ const hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e
 // newFake returns a site with the grid jobs 18 of bob and 17 of ann, which has 30 local jobs.
 func newFake() *fake {
 	f := &fake{clusters: []wire.Cluster{{Name: "farm", Kind: "slurm", Healthy: true, LastSeen: 1, Running: 4, Slots: 8},
-		{Name: "ill", Kind: "pbs", Cause: "qstat: " + hostile, Trouble: []string{hostile}, Since: 1000}}}
+		{Name: "ill", Kind: "pbs", Cause: "qstat: " + hostile, Remedy: "ask " + hostile, Trouble: []string{hostile},
+			Since: 1000}}}
 	job := func(id jjm.GridID, owner string) wire.Status {
 		return wire.Status{Name: hostile, Type: "script", Owner: owner, Accepted: 1000, Cluster: "farm",
 			Clusters: []string{"farm"}, Request: jjm.Request{Cores: 1, MemoryMB: 200},
 			Lookup: wire.Lookup{ID: id, Status: "running", Message: hostile,
 				Counts: wire.Counts{Expected: 30, Total: 30, Completed: 1, Failed: 1, Running: 28}},
-			Causes: []jjm.Cause{{Text: hostile, Jobs: 1, First: jjm.LocalID{Grid: id, N: 1}.String(), Exit: 3}}}
+			Causes: []jjm.Cause{{Text: hostile, Jobs: 1, First: jjm.LocalID{Grid: id, N: 1}.String(), Exit: 3, Host: hostile}}}
 	}
 	f.jobs = []wire.Status{job(18, "bob"), job(17, "ann")}
 	for n := range int32(30) {

@@ -26,11 +26,13 @@ type farm struct {
 	Jobs gridList
 }
 
-// clusterRow is one cluster in a table. Cause is set only for readers with an account.
+// clusterRow is one cluster in a table. Cause, Remedy, and Excluded, the number of excluded hosts, are set only for
+// readers with an account.
 type clusterRow struct {
 	Name, Kind, State               string
 	Waiting, Queued, Running, Slots int
-	Cause                           string
+	Cause, Remedy                   string
+	Excluded                        int
 }
 
 // farm returns the view of the whole site: the numbers of jobs, the clusters, and, if the reader has an account, the
@@ -63,8 +65,28 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	if !v.known {
 		return out, nil
 	}
+	hosts, err := p.exclusions(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Clusters {
+		out.Clusters[i].Excluded = len(hosts[out.Clusters[i].Name])
+	}
 	out.Jobs, err = p.grids(ctx, v, q)
 	return out, err
+}
+
+// exclusions returns the excluded hosts of each cluster.
+func (p *Page) exclusions(ctx context.Context, v viewer) (map[string][]jjm.Exclusion, error) {
+	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbExclude(), v.Caller, wire.ExcludeRequest{})
+	if err != nil || a.Excluded == nil {
+		return nil, err
+	}
+	out := map[string][]jjm.Exclusion{}
+	for _, e := range a.Excluded.Hosts {
+		out[e.Cluster] = append(out[e.Cluster], e)
+	}
+	return out, nil
 }
 
 // rowOf returns the table row of a cluster. Its state is the first of these that applies: an open circuit breaker,
@@ -86,29 +108,17 @@ func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 		}
 	}
 	if causes {
-		row.Cause = c.Cause
+		row.Cause, row.Remedy = c.Cause, c.Remedy
 	}
 	return row
 }
 
-// number returns a number of the query, 0 if the query does not contain the number.
-func number(r *http.Request, name string) (int64, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 63)
-	if err != nil || n < 0 {
-		return 0, jjm.Errorf(jjm.Invalid, "%s=%.40q: want a number of 0 or more", name, text)
-	}
-	return n, nil
-}
-
 // clusterView is the page of one cluster. Cluster is nil for readers who see only counts.
 type clusterView struct {
-	Row     clusterRow
-	Cluster *wire.Cluster
-	Limits  [][2]string
+	Row      clusterRow
+	Cluster  *wire.Cluster
+	Excluded []jjm.Exclusion
+	Limits   [][2]string
 }
 
 // cluster returns the view of one cluster.
@@ -126,6 +136,11 @@ func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, err
 		if v.known {
 			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // these values change all the time
 			out.Cluster, out.Limits = c, limitsOf(c.Limits)
+			hosts, err := p.exclusions(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			out.Excluded = hosts[c.Name]
 		}
 		return out, nil
 	}

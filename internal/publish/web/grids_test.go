@@ -80,7 +80,7 @@ func TestGrids_ExpectedEnds(t *testing.T) {
 	p := f.page(Config{Tokens: tokenFile(t)}, -1)
 	_, text := answer(t, p, "root", "/")
 	want := plain.RoughEnd(f.jobs[0].ExpectedEnd, p.d.Now())
-	if want == "" || strings.Count(text, "<td>"+want+"</td>") != 1 {
+	if want == "" || strings.Count(text, `<td data-as="End">`+want+"</td>") != 1 {
 		t.Errorf("not once %q in\n%s", want, text)
 	}
 }
@@ -88,14 +88,25 @@ func TestGrids_ExpectedEnds(t *testing.T) {
 func TestGrids_BadQueriesGetAMessage(t *testing.T) {
 	p := day().page(Config{Tokens: tokenFile(t)}, -1)
 	for path, want := range map[string]string{
-		"/?sort=size":  `sort="size": want id, owner, state, failed, submitted, end`,
-		"/?sort=-":     `sort="-": want id`,
-		"/?state=odd":  `state="odd": `,
-		"/?from=x":     `from="x": want a number of 0 or more`,
-		"/?before=-1":  `before="-1": want a number of 0 or more`,
-		"/?sort=%3Cb>": `sort="<b>": want id`,
+		"/?sort=size":           `sort="size": want id, owner, state, failed, submitted, end`,
+		"/?sort=-":              `sort="-": want id`,
+		"/?state=odd":           `state="odd": `,
+		"/?from=x":              `from="x": want a number of 0 or more`,
+		"/?before=-1":           `before="-1": want a number of 0 or more`,
+		"/?sort=%3Cb>":          `sort="<b>": want id`,
+		"/?stat=done":           `"stat" is an unknown parameter: known parameters are state, owner, type, sort, before, from`,
+		"/?%3Cb>=1":             `"<b>" is an unknown parameter`,
+		"/?state=done&state=x":  `the parameter state is there 2 times: want one value`,
+		"/?state=%zz":           `the parameters "state=%zz" cannot be read: invalid URL escape "%zz"; known parameters`,
+		"/?state=done;owner=x":  `cannot be read`,
+		"/jobs/3?frm=2":         `"frm" is an unknown parameter: known parameters are from`,
+		"/jobs/3?from=1e3":      `from="1e3": want a number of 0 or more`,
+		"/clusters/farm?from=2": `"from" is an unknown parameter: this page has no parameters`,
 	} {
 		r, text := answer(t, p, "root", path)
+		if live, _ := answer(t, p, "root", "/live"+path); live.StatusCode != 400 {
+			t.Errorf("/live%s: %d, want 400", path, live.StatusCode)
+		}
 		if text = html.UnescapeString(text); r.StatusCode != 400 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d, want %q in\n%s", path, r.StatusCode, want, text)
 		}

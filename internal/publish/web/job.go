@@ -1,12 +1,8 @@
 package web
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"net/http"
-	"strconv"
-	"time"
 
 	"jjm/internal/api/plain"
 	"jjm/internal/api/serve"
@@ -43,7 +39,8 @@ type jobDetail struct {
 	Locals   []localRow
 	Why      *wire.Why
 	Evidence []example
-	Usage    [][3]string // what, requested, used
+	Endings  []ending
+	Usage    []report.Resource
 	Attempts []wire.Attempt
 	Curve    []point
 	// Hosts is the table of the hosts without its heading. MoreHosts is a text about the hosts that are left out.
@@ -158,7 +155,8 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 			return err
 		}
 	}
-	out.Usage = usageRows(&out.S, out.One)
+	p.endings(ctx, v, out)
+	out.Usage = report.Resources(&out.S, out.One)
 	out.draw(history.History, now)
 	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,
 		wire.HistoryRequest{Orders: true, Limit: mostEntries})
@@ -186,10 +184,10 @@ func idsOf(locals []jjm.LocalJob) (ids []string) {
 // draw makes the rows of the table of local jobs, each with its timeline. entries are the entries of the journal about
 // these local jobs.
 func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
-	spans := map[int32][]span{}
+	spans := map[int32][]report.Span{}
 	for i := range j.Shown {
 		n := j.Shown[i].ID.N
-		spans[n] = started(timeline(entries, n, now), j.Shown[i].Started)
+		spans[n] = report.Started(report.Spans(entries, n, now, mostSpans), j.Shown[i].Started)
 		for _, s := range spans[n] {
 			if j.Start == 0 || s.From < j.Start {
 				j.Start = s.From
@@ -228,47 +226,4 @@ func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 		}
 	}
 	return nil
-}
-
-// usageRows returns the requested and the used amount of each resource.
-func usageRows(s *wire.Status, one bool) [][3]string {
-	used, asked := s.Lookup.Usage, s.Request
-	if one && s.Detail != nil {
-		used = s.Detail.Used
-		if o := s.Detail.Asked; o != nil {
-			asked.MemoryMB, asked.Walltime = cmp.Or(o.MemoryMB, asked.MemoryMB), cmp.Or(o.Walltime, asked.Walltime)
-		}
-	}
-	cores := max(asked.Cores, 1)
-	rows := [][3]string{
-		{"cores", strconv.Itoa(cores), ""},
-		{"memory", "not set", ""},
-		{"walltime", "not set", ""},
-	}
-	if asked.MemoryMB != 0 {
-		rows[1][1] = fmt.Sprintf("%d MiB", asked.MemoryMB)
-	}
-	if asked.Walltime != 0 {
-		rows[2][1] = jjm.HowLong(asked.Walltime.D())
-	}
-	if used == nil || used.Ended == 0 {
-		return rows
-	}
-	cpu, wall := time.Duration(used.UserMS+used.SysMS)*time.Millisecond, time.Duration(used.WallMS)*time.Millisecond
-	rows[0][2] = jjm.HowLong(cpu) + " of processor time"
-	if wall > 0 {
-		rows[0][2] += fmt.Sprintf(", %s of the cores", plain.Share(float64(cpu)/float64(wall)/float64(cores)))
-	}
-	if used.MaxRSSKB > 0 {
-		mib := float64(used.MaxRSSKB) / 1024
-		rows[1][2] = fmt.Sprintf("%.0f MiB at most", mib)
-		if asked.MemoryMB > 0 {
-			rows[1][2] += ", " + plain.Share(mib/float64(asked.MemoryMB))
-		}
-	}
-	rows[2][2] = jjm.HowLong(wall)
-	if !one {
-		rows[2][2] += " in all"
-	}
-	return rows
 }

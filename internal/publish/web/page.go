@@ -64,16 +64,20 @@ type Page struct {
 	d         Deps
 	who       gatekeeper
 	asks      chan struct{}
+	reads     chan struct{} // reads of files that run
 	listeners listeners
 	views     map[string]view
 	layouts   map[string]*template.Template
 }
 
 // view is one kind of page. state returns the content whose changes are sent to listeners, that is, to browsers that
-// show the page. fill, if set, adds the content that is read only once, when the page is shown.
+// show the page. fill, if set, adds the content that is read only once, when the page is shown. params are the names of
+// the parameters that the address may have.
 type view struct {
 	state func(context.Context, viewer, *http.Request) (any, error)
 	fill  func(context.Context, viewer, any) error
+
+	params []string
 }
 
 // New returns the web page of the site. It starts no listener and no goroutine.
@@ -82,14 +86,14 @@ func New(c Config, d Deps) *Page {
 	if c.UserHeader != "" {
 		proxy = d.ProxyUID
 	}
-	p := &Page{d: d, asks: make(chan struct{}, mostAsks), listeners: listeners{by: map[string]int{}},
-		layouts: map[string]*template.Template{}}
+	p := &Page{d: d, asks: make(chan struct{}, mostAsks), reads: make(chan struct{}, mostReads),
+		listeners: listeners{by: map[string]int{}}, layouts: map[string]*template.Template{}}
 	p.who = gatekeeper{header: c.UserHeader, proxyUID: proxy, tokens: tokens{path: c.Tokens, log: d.Log},
 		accounts: accounts{lookup: d.Account, now: d.Now, known: map[string]knownAccount{}}}
 	p.views = map[string]view{
-		"farm":    {p.farm, p.fillFarm},
-		"cluster": {p.cluster, nil},
-		"job":     {p.job, p.fillJob},
+		"farm":    {p.farm, p.fillFarm, gridParams()},
+		"cluster": {p.cluster, nil, nil},
+		"job":     {p.job, p.fillJob, []string{"from"}},
 	}
 	for name := range p.views {
 		p.layouts[name] = layout(name)
@@ -187,6 +191,9 @@ func title(name string, r *http.Request) string {
 // the error is of kind Busy.
 func (p *Page) ask(ctx context.Context, name string, v viewer, r *http.Request, whole bool) (state any, version string,
 	err error) {
+	if err := checkParams(r.URL.RawQuery, p.views[name].params); err != nil {
+		return nil, "", err
+	}
 	select {
 	case p.asks <- struct{}{}:
 		defer func() { <-p.asks }()

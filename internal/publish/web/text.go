@@ -25,6 +25,7 @@ func shown() template.FuncMap {
 		"span":       func(from, to jjm.Time) string { return jjm.HowLong(to.Sub(from)) },
 		"done":       done,
 		"mostSorted": func() int { return mostSorted },
+		"hosts":      func(n int) string { return jjm.Count(n, "host") },
 		"jobs":       func(n int) string { return jjm.Count(n, "local job") },
 	}
 }

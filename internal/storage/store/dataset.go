@@ -288,7 +288,7 @@ func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset
 	case err != nil:
 		return Dataset{}, s.fail(err, "read dataset %.80q", name)
 	case len(all) == 0:
-		return Dataset{}, jjm.Errorf(jjm.Gone, "no dataset %.80s", name)
+		return Dataset{}, jjm.Errorf(jjm.Gone, "no dataset %s", name)
 	}
 	return all[0], nil
 }
