@@ -381,6 +381,40 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 	})
 }
 
+// The answer to an action about one dataset shows this dataset only, even if a container has the same name. Only "show"
+// shows the datasets in the container too.
+func TestDatasets_AnActionShowsOnlyItsDataset(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		files := []jjm.File{{LFN: "a"}}
+		for _, d := range []struct {
+			wire.Dataset
+			want []string
+		}{
+			{wire.Dataset{Do: wire.DatasetAdd, Name: "x", Container: "raw", Files: files}, []string{"x"}},
+			{wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files}, []string{"raw"}},
+			{wire.Dataset{Do: wire.DatasetFiles, Name: "raw"}, []string{"raw"}},
+			{wire.Dataset{Do: wire.DatasetMark, Name: "raw", LFNs: []string{"a"}, State: "lost", Reason: "gone"},
+				[]string{"raw"}},
+			{wire.Dataset{Do: wire.DatasetClose, Name: "raw"}, []string{"raw"}},
+			{wire.Dataset{Do: wire.DatasetShow, Name: "raw"}, []string{"raw", "x"}},
+		} {
+			got, err := w.engine.Dataset(t.Context(), alice, d.Dataset)
+			w.must(err)
+			var names []string
+			for _, one := range got.Shown {
+				names = append(names, one.Name)
+			}
+			if !slices.Equal(names, d.want) {
+				t.Errorf("%s shows %q, want %q", d.Do, names, d.want)
+			}
+			if closed := got.Shown[0].Closed != 0; d.Do == wire.DatasetClose && !closed {
+				t.Error("the answer to close shows an open dataset")
+			}
+		}
+	})
+}
+
 // The outputs of completed local jobs enter the output dataset, together with the names of the files from which they
 // were made. The outputs of failed local jobs do not. The dataset is closed when the grid job ends.
 func TestDatasets_OutputsEnterADataset(t *testing.T) {

@@ -11,30 +11,36 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// named returns the dataset of an account by its name. If the dataset is unknown, the error is of kind Gone and says
-// that the name is the name of a container, or names the dataset or container of the account whose name is nearest.
+// named returns the dataset of an account by its name. If the dataset is unknown, it returns the error of meant, which
+// is of kind Gone.
 func named(ctx context.Context, from *store.Store, uid int, name string) (store.Dataset, error) {
 	set, err := from.DatasetNamed(ctx, uid, name)
-	if jjm.KindOf(err) != jjm.Gone {
-		return set, err
+	if jjm.KindOf(err) == jjm.Gone {
+		return set, meant(ctx, from, uid, name, err)
 	}
-	all, listErr := from.Datasets(ctx, uid)
-	if listErr != nil {
-		return set, err // without a suggestion
+	return set, err
+}
+
+// meant returns unknown, the error that an account has no dataset with a name, and adds that the name is the name of a
+// container, or the account's dataset or container whose name is nearest.
+func meant(ctx context.Context, from *store.Store, uid int, name string, unknown error) error {
+	all, err := from.Datasets(ctx, uid)
+	if err != nil {
+		return unknown // without a suggestion
 	}
 	names := make([]string, 0, 2*len(all))
 	for _, s := range all {
 		if names = append(names, s.Name); s.Container == name {
-			return set, fmt.Errorf("%w: it is a container (jjm dataset show %s lists its datasets)", err, name)
+			return fmt.Errorf("%w: it is a container (jjm dataset show %s lists its datasets)", unknown, name)
 		}
 		if s.Container != "" {
 			names = append(names, s.Container)
 		}
 	}
 	if near := nearest.Of(name, names); near != "" {
-		return set, fmt.Errorf("%w: did you mean %q?", err, near)
+		return fmt.Errorf("%w: did you mean %q?", unknown, near)
 	}
-	return set, err
+	return unknown
 }
 
 // called returns the dataset of an account with a name and, if the name is the name of a container, the datasets in the
