@@ -505,7 +505,7 @@ type MergeOutlook struct {
 	// Least and Most bound the number of merges of that many outputs.
 	Least int64 `json:"least,omitempty"`
 	Most  int64 `json:"most,omitempty"`
-	// Estimated is the number of merges if each output is as large as estimated; 0 =
+	// Estimated is the number of merges if each output is as large as estimated and none is kept apart (Merge.Apart); 0 =
 	// there is no estimate.
 	Estimated int64 `json:"estimated,omitempty"`
 	// Text is the same in words, for people.
