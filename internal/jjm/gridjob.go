@@ -79,6 +79,15 @@ const (
 	RollbackKeep Rollback = "keep"
 )
 
+// GivenBack returns the number of local jobs of a final grid job whose work other local jobs did again.
+func (g *GridJob) GivenBack() int {
+	n := g.Step.Made
+	for _, k := range g.Counts {
+		n -= k
+	}
+	return max(0, n)
+}
+
 // Kept reports whether the grid job was rolled back and waits until a person submits, removes or kills it.
 func (g *GridJob) Kept() bool {
 	return g.Rollback == RollbackKeep && g.Status == Registered && g.Reason != "" && !g.Kill
