@@ -111,6 +111,8 @@ type Capabilities struct {
 	FinalCancel bool
 	// ExcludesHosts is set if the batch system keeps the jobs of a bulk off the hosts in Bulk.Exclude.
 	ExcludesHosts bool
+	// OneHost is set if all jobs run on the host of the daemon.
+	OneHost bool
 	// Accounting is set if Account knows the end of jobs that List no longer shows.
 	Accounting bool
 	// Guarantee describes how strong the guarantee of exactly one submission is here, and why.

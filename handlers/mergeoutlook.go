@@ -76,11 +76,14 @@ func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 	}
 	if n := cut.Params.FilesPerJob; cut.Splitter == split.JEDIMerge && n > 0 {
 		out.Least = (out.Outputs + n - 1) / n
-		out.Most, bound = out.Least, fmt.Sprintf("%d files go into each but the last", n)
+		if bound = fmt.Sprintf("%d files go into each but the last", n); len(o.spec.Merge.Apart) == 0 {
+			out.Most = out.Least
+		}
 	} else if cut.Splitter == split.JEDIMerge {
 		bound = fmt.Sprintf("at most %d files go into one, which are expected to make at most %d bytes",
 			cut.Params.MaxMergeFiles, cut.Params.MaxMergeSize)
 	}
+	bound += apartText(o.spec.Merge.Apart)
 	if out.Outputs == 0 {
 		out.Text = "their outputs are merged, and how many merges that makes is known once the outputs are: " + bound
 		return out, nil
@@ -98,8 +101,20 @@ func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 			return nil, err
 		}
 		out.Text += fmt.Sprintf("; about %d if they are as large as estimated", out.Estimated)
+		if len(o.spec.Merge.Apart) > 0 {
+			out.Text += " and none is kept apart"
+		}
 	}
 	return out, nil
+}
+
+// apartText returns the continuation of a bound if outputs are kept apart by some words of the job file, else "". How
+// many merges that adds depends on where local jobs run, on the groups of their files and on changed priorities.
+func apartText(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return ", separately for each " + strings.Join(words, " and ") + " (merge.apart), whose number is not known yet"
 }
 
 // pack returns the number of merges for outputs of known sizes.

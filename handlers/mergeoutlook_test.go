@@ -33,6 +33,9 @@ func TestOutlook_EstimatesOnlyWhatIsKnown(t *testing.T) {
 	}
 	exactly := byJEDI(map[string]any{"files_per_job": 2})
 	exactly.Merge.Files = jjm.MergeFiles
+	apart, exactlyApart := byJEDI(nil), byJEDI(map[string]any{"files_per_job": 2})
+	apart.Merge.Apart = []string{jjm.ApartCluster}
+	exactlyApart.Merge.Files, exactlyApart.Merge.Apart = jjm.MergeFiles, []string{jjm.ApartCluster, jjm.ApartPriority}
 	for _, c := range []struct {
 		name  string
 		spec  *jjm.Spec
@@ -51,6 +54,13 @@ func TestOutlook_EstimatesOnlyWhatIsKnown(t *testing.T) {
 			"at most 4 files go into one, which are expected to make at most 1000 bytes; about 2 if"},
 		{"by JEDI, so many files", exactly, []*jjm.Part{sized(600), sized(600), sized(600)}, false,
 			jjm.MergeOutlook{Outputs: 3, Least: 2, Most: 2, Estimated: 2}, "2 files go into each but the last"},
+		{"by JEDI, kept apart", apart, []*jjm.Part{sized(400), sized(400), sized(100)}, false,
+			jjm.MergeOutlook{Outputs: 3, Least: 1, Most: 3, Estimated: 2},
+			"at most 1000 bytes, separately for each cluster (merge.apart), whose number is not known yet; about 2 if they " +
+				"are as large as estimated and none is kept apart"},
+		{"by JEDI, so many files, kept apart", exactlyApart, []*jjm.Part{sized(0), sized(0), sized(0)}, false,
+			jjm.MergeOutlook{Outputs: 3, Least: 2, Most: 3}, "make up to 3 merges, and at least 2: 2 files go into each but " +
+				"the last, separately for each cluster and priority (merge.apart), whose number is not known yet"},
 		{"one without an estimate", merging("out"), []*jjm.Part{sized(600), sized(0)}, false,
 			jjm.MergeOutlook{Outputs: 2, Least: 1, Most: 2}, "up to 2 merges, and at least 1"},
 		{"two outputs each", merging("out", "log"), []*jjm.Part{sized(600), sized(600)}, false,

@@ -242,7 +242,7 @@ func (a *Adapter) Name() string { return a.name }
 // Capabilities returns the capabilities of this machine.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
-		MaxBulk: MaxBulk, SharedFS: true, Accounting: true, FinalCancel: true,
+		MaxBulk: MaxBulk, SharedFS: true, Accounting: true, FinalCancel: true, OneHost: true,
 		Guarantee: "exactly once: a tag names one spool entry, which exists as a whole or not at all; " +
 			"a job whose start was cut off by a crash is started again under the same claim",
 		Slots: a.config.Slots, MaxCores: a.config.Slots,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"jjm/internal/api/plain"
 	served "jjm/internal/api/serve"
 	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
@@ -57,6 +58,7 @@ func (b *bedSite) verbs() []served.Verb {
 		served.Handle(wire.VerbExclude(), served.Owners, b.exclude),
 		served.Handle(wire.VerbDataset(), served.Owners, b.dataset),
 		served.Handle(wire.VerbRelease(), served.Owners, b.release),
+		served.Handle(wire.VerbResubmit(), served.Owners, b.resubmit),
 		served.Handle(wire.VerbHistory(), served.Owners, b.historyOf),
 		served.Handle(wire.VerbRenew(), served.Owners, b.renew),
 		served.Handle(wire.VerbVerify(), served.Owners, b.verify),
@@ -322,6 +324,26 @@ func (b *bedSite) release(ctx context.Context, c server.Caller, r wire.ReleaseRe
 		out[i].Ref, out[i].Error, out[i].NoChange = ref.String(), wire.ErrorOf(err), err == nil && out[i].Jobs == 0
 	}
 	return wire.ReleaseAnswer{Release: out}, nil
+}
+
+// resubmit counts the failed local jobs, and reopens a grid job that is over. Unless the request has DryRun, the grid
+// job runs then.
+func (b *bedSite) resubmit(ctx context.Context, c server.Caller, r wire.ResubmitRequest) (wire.ResubmitAnswer, error) {
+	out := make([]wire.Resubmitted, len(r.Jobs))
+	for i, ref := range r.Jobs {
+		out[i].ID = ref.Grid
+		err := b.jobs.Use(ctx, "resubmit", c, ref.Grid, func(j *servertest.Job) {
+			l := &j.Status.Lookup
+			if out[i].Jobs = l.Counts.Failed; plain.Final(l.Status) {
+				out[i].Generation = 2
+			}
+			if !r.DryRun {
+				l.Status = jjm.GridRunning.String()
+			}
+		})
+		out[i].Error = wire.ErrorOf(err)
+	}
+	return wire.ResubmitAnswer{Resubmit: out}, nil
 }
 
 // historyOf returns the last Limit entries of the journal. For the journal of orders, it returns an entry for each

@@ -228,8 +228,11 @@ func since(t jjm.Time) string {
 
 // listingText returns how long the last listing took and how often jjm lists, "" before the first listing.
 func listingText(cl wire.Cluster) string {
-	if cl.Interval == 0 || cl.LastSeen == 0 {
+	switch {
+	case cl.LastSeen == 0 || cl.Interval == 0 && cl.Listing == 0:
 		return ""
+	case cl.Interval == 0:
+		return jjm.HowLong(cl.Listing.D()) + ", none while idle"
 	}
 	return jjm.HowLong(cl.Listing.D()) + " every " + jjm.HowLong(cl.Interval.D())
 }

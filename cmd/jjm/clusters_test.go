@@ -13,8 +13,9 @@ import (
 // Before the first listing of a cluster there is no duration of a listing: "0 ms" would look like a fast listing.
 func TestListingText_OfAClusterThatNobodyListedYet(t *testing.T) {
 	for want, c := range map[string]wire.Cluster{
-		"":               {Interval: jjm.Duration(5e9)},
-		"0 ms every 5 s": {Interval: jjm.Duration(5e9), LastSeen: 1},
+		"":                      {Interval: jjm.Duration(5e9)},
+		"0 ms every 5 s":        {Interval: jjm.Duration(5e9), LastSeen: 1},
+		"5 ms, none while idle": {Listing: jjm.Duration(5e6), LastSeen: 1},
 	} {
 		if got := listingText(c); got != want {
 			t.Errorf("last seen %d: %q, want %q", c.LastSeen, got, want)

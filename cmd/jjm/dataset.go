@@ -21,7 +21,7 @@ type dataset struct {
 	Close  closeDataset   `cmd:"" help:"Say that no more files will come." example:"jjm dataset close raw"`
 	Mark   markFiles      `cmd:"" help:"Mark files as unreadable, or as readable again." example:"jjm dataset mark raw f1 f2 lost --reason 'disk 7 is gone'"`
 	Remove removeDatasets `cmd:"" help:"Remove datasets, so that their names are free again." example:"jjm dataset remove raw"`
-	Show   showDatasets   `cmd:"" help:"Show one dataset, or all." example:"jjm dataset show raw"`
+	Show   showDatasets   `cmd:"" help:"Show one dataset, those in one container, or all." example:"jjm dataset show raw"`
 }
 
 // datasets holds the flags that all commands about datasets share.

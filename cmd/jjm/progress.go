@@ -217,6 +217,9 @@ func lastLines(st wire.Status) string {
 	for _, w := range st.Warnings {
 		text += warningLine(st, w) + "\n"
 	}
+	for _, row := range lostRows(&st) {
+		text += plain.Printable(fmt.Sprintf("job %v %s", st.Lookup.ID, strings.TrimLeft(row[0]+": "+row[1], ": "))) + "\n"
+	}
 	return text
 }
 

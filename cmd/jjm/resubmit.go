@@ -37,7 +37,8 @@ func (*resubmit) Help() string {
 		"request something else in this and all later attempts; values and limits are those of a job file. A value " +
 		"that is not set stays as it was. jjm resubmit 17 --walltime 12h --dry-run shows what would be requested.\n\n" +
 		"Filters select failed local jobs, with --all or --job-state also killed ones, among the ids or, without " +
-		"any, among all your jobs (an administrator's: all jobs). Above 100 jobs it asks, or wants --yes. With " +
+		"any, among all your jobs (an administrator's: all jobs). Above 100 jobs it asks, or wants --yes. On a terminal " +
+		"it also asks before it reopens a grid job that is over, unless --yes is set. With " +
 		"--no-keep-going it stops at the first grid job that fails. jjm resubmit --host node7 --age 0-12h --dry-run " +
 		"shows what would run again."
 }
@@ -76,11 +77,45 @@ func (r *resubmit) Run(c *cli) error {
 			_, err := c.out.WriteString(resubmitLines(one, r.Dry))
 			return err
 		}}
+	if err := r.confirmReopening(c, refs, how); err != nil {
+		return err
+	}
 	err = all.of(byGrid(refs))
 	if r.Dry && grids > 1 {
 		c.say("in all %s would run again", jjm.Count(jobs, "local job"))
 	}
 	return err
+}
+
+// confirmReopening asks a person, who has a terminal, to confirm that grid jobs that are over are reopened. Their ends
+// and outputs may be delivered already, and cannot be taken back. It asks nobody with --yes or --dry-run.
+func (r *resubmit) confirmReopening(c *cli, refs []string, how wire.ResubmitHow) error {
+	in := c.person()
+	if in == nil || r.Yes || r.Dry {
+		return nil
+	}
+	how.DryRun = true
+	var over []wire.Resubmitted
+	for _, chunk := range byGrid(refs) {
+		a, err := ask(c, r.place, wire.VerbResubmit(), wire.ResubmitRequest{Many: wire.Refs(chunk...), ResubmitHow: how})
+		if err != nil {
+			return err
+		}
+		for _, one := range a.Resubmit {
+			if one.Error == nil && !one.NoChange && one.Generation > 0 {
+				over = append(over, one)
+			}
+		}
+	}
+	switch len(over) {
+	case 0:
+		return nil
+	case 1:
+		return c.askPerson(in, fmt.Sprintf("grid job %s is over, and its end and outputs may be delivered already: reopen "+
+			"it as generation %d", over[0].ID, over[0].Generation))
+	}
+	return c.askPerson(in, fmt.Sprintf("%d grid jobs, such as %s, are over, and their ends and outputs may be delivered "+
+		"already: reopen them", len(over), over[0].ID))
 }
 
 func resubmitLines(r wire.Resubmitted, dry bool) string {

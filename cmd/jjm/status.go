@@ -199,6 +199,7 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	rows = append(rows, originRows(st.Origin)...)
 	rows = append(rows, heldRows(st.Holds)...)
 	rows = append(rows, causeRows(st.Causes, words)...)
+	rows = append(rows, lostRows(&st)...)
 	rows = append(rows, [2]string{"do", againText(&st)}, [2]string{"recovered by", plain.IDs(st.RecoveredBy)})
 	for i, in := range st.Inputs {
 		rows = append(rows, [2]string{[]string{"reads", ""}[min(i, 1)],
@@ -240,6 +241,8 @@ func againText(st *wire.Status) string {
 		return fmt.Sprintf("jjm copy %s makes a new grid job of its job file, once the cause is mended", st.Lookup.ID)
 	case !plain.Final(st.Lookup.Status) || len(st.RecoveredBy) > 0 || len(st.Steps) > 0 || n.Failed+n.Killed == 0:
 		return ""
+	case ownLost(st.LostInputs):
+		return fmt.Sprintf("once the lost inputs are back, jjm resubmit %s runs again what failed", st.Lookup.ID)
 	case n.Failed == 0:
 		return fmt.Sprintf("jjm resubmit %s --all runs again what was killed", st.Lookup.ID)
 	}

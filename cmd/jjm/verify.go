@@ -157,8 +157,16 @@ func remedies(v *wire.Verified, recovery string) (lines []string) {
 	unfinished := slices.ContainsFunc(v.Findings, func(f cover.Finding) bool {
 		return f.Kind == cover.Missing && len(f.Locals) > 0
 	})
-	first := v.Verdict == cover.Gap && v.Merge == nil && len(v.Recoveries) == 0 && v.Completed < v.Jobs && unfinished
-	if first {
+	if v.LostInputs > 0 && v.Verdict == cover.Gap {
+		lines = append(lines, fmt.Sprintf("%s: jjm status %s names them, and how they come back",
+			jjm.Count(v.LostInputs, "lost input"), v.ID))
+	}
+	first := v.Verdict == cover.Gap && v.Merge == nil && len(v.Recoveries) == 0 && unfinished && v.Failed+v.Killed > 0
+	switch {
+	case first && v.Failed == 0:
+		lines = append(lines, fmt.Sprintf("jjm resubmit %s --all runs again what was killed: in the same grid job, with one "+
+			"tar of all", v.ID))
+	case first:
 		lines = append(lines, fmt.Sprintf("jjm resubmit %s runs again what failed, with --all also what was killed: "+
 			"in the same grid job, with one tar of all", v.ID))
 	}

@@ -149,7 +149,7 @@ func (o outbox) Event(ctx context.Context, n store.Notice) (e notify.Event, ok b
 	}
 	message := job.Reason
 	if message == "" {
-		message = plan.Summary(job.Counts)
+		message = plan.Summary(job.Counts, job.GivenBack())
 	}
 	return notify.EventOf(job, message, o.key(n)), true, nil
 }

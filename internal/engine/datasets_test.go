@@ -161,6 +161,10 @@ func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
 			id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)))
 			w.final(20*time.Minute, id)
 			w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 6, states: map[int32]jjm.State{5: jjm.Failed}})
+			const counts = "3 of 6 local jobs done, 1 failed (exit code 3), 2 done again by others"
+			if got := w.lookup(id).Message; !strings.HasPrefix(got, counts) {
+				t.Errorf("message %q, want %q", got, counts)
+			}
 			if got := w.input(id); got.Finished != 6 || got.Failed != 2 {
 				t.Errorf("%+v", got)
 			}
@@ -377,6 +381,40 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 		}
 		if in := w.status(id).Inputs; len(in) != 1 || in[0].Dataset != "raw" || in[0].Counts.Finished != 1 || in[0].Open {
 			t.Errorf("status shows %+v", in)
+		}
+	})
+}
+
+// The answer to an action about one dataset shows this dataset only, even if a container has the same name. Only "show"
+// shows the datasets in the container too.
+func TestDatasets_AnActionShowsOnlyItsDataset(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		files := []jjm.File{{LFN: "a"}}
+		for _, d := range []struct {
+			wire.Dataset
+			want []string
+		}{
+			{wire.Dataset{Do: wire.DatasetAdd, Name: "x", Container: "raw", Files: files}, []string{"x"}},
+			{wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files}, []string{"raw"}},
+			{wire.Dataset{Do: wire.DatasetFiles, Name: "raw"}, []string{"raw"}},
+			{wire.Dataset{Do: wire.DatasetMark, Name: "raw", LFNs: []string{"a"}, State: "lost", Reason: "gone"},
+				[]string{"raw"}},
+			{wire.Dataset{Do: wire.DatasetClose, Name: "raw"}, []string{"raw"}},
+			{wire.Dataset{Do: wire.DatasetShow, Name: "raw"}, []string{"raw", "x"}},
+		} {
+			got, err := w.engine.Dataset(t.Context(), alice, d.Dataset)
+			w.must(err)
+			var names []string
+			for _, one := range got.Shown {
+				names = append(names, one.Name)
+			}
+			if !slices.Equal(names, d.want) {
+				t.Errorf("%s shows %q, want %q", d.Do, names, d.want)
+			}
+			if closed := got.Shown[0].Closed != 0; d.Do == wire.DatasetClose && !closed {
+				t.Error("the answer to close shows an open dataset")
+			}
 		}
 	})
 }

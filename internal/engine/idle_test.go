@@ -18,11 +18,15 @@ func TestIdle_AClusterWhoseListingsFailIsInTrouble(t *testing.T) {
 		w.pass(time.Minute)
 		if c := w.site("sim"); !c.Healthy || c.LastSeen == 0 {
 			t.Errorf("at first: healthy %v, last seen %v", c.Healthy, c.LastSeen)
+		} else if c.Interval.D() != 5*time.Minute {
+			t.Errorf("listed every %v while it is idle", c.Interval)
 		}
 		w.adapter.Down(20 * time.Minute)
 		w.pass(10 * time.Minute)
 		if c := w.site("sim"); c.Healthy || c.Cause == "" || c.Since == 0 {
 			t.Errorf("without an answer: healthy %v, cause %q since %v", c.Healthy, c.Cause, c.Since)
+		} else if c.Interval.D() != 30*time.Second {
+			t.Errorf("listed every %v while it does not answer", c.Interval)
 		}
 		w.pass(12 * time.Minute)
 		if c := w.site("sim"); !c.Healthy {
@@ -47,12 +51,16 @@ func TestIdle_AClusterWhoseProbesFailIsInTrouble(t *testing.T) {
 		w.pass(time.Minute)
 		if c := w.site("sim"); c.Healthy || !strings.Contains(c.Cause, "no answer") || c.Since == 0 {
 			t.Errorf("idle: healthy %v, cause %q since %v", c.Healthy, c.Cause, c.Since)
+		} else if c.Interval != 0 {
+			t.Errorf("listed every %v while it is idle", c.Interval)
 		}
 		id := w.submit(alice, mc(2))
 		w.running(id, 2)
 		w.pass(time.Minute)
 		if c := w.site("sim"); !c.Healthy || len(c.Trouble) == 0 {
 			t.Errorf("with listings: healthy %v, trouble %q", c.Healthy, c.Trouble)
+		} else if every := c.Interval.D(); every <= 0 || every >= 5*time.Minute {
+			t.Errorf("listed every %v with jobs", every)
 		}
 	})
 }

@@ -437,12 +437,12 @@ func TestRemote_RefusesInvalidURLsAtOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for url, want := range map[string]string{
-			"http://127.0.0.1/a":                "inputs[0].path: http://127.0.0.1/a: 127.0.0.1 is an address that is of this host",
+			"http://127.0.0.1/a":                "inputs[0].path: http://127.0.0.1/a: 127.0.0.1 is not a public address (this host)",
 			"http://169.254.169.254/latest/a":   "link-local",
-			"https://[fd00::1]/a":               "fd00::1 is an address that is private",
+			"https://[fd00::1]/a":               "fd00::1 is not a public address (private)",
 			"https://u:p@h/a":                   "credential_file",
 			"gsiftp://h/a":                      "http and https",
-			"http://[::ffff:10.0.0.1]/metadata": "10.0.0.1 is an address that is private",
+			"http://[::ffff:10.0.0.1]/metadata": "10.0.0.1 is not a public address (private)",
 		} {
 			_, err := w.trySubmit(alice, "", from(1, url))
 			if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), want) {

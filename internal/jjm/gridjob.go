@@ -79,6 +79,15 @@ const (
 	RollbackKeep Rollback = "keep"
 )
 
+// GivenBack returns the number of local jobs of a final grid job whose work other local jobs did again.
+func (g *GridJob) GivenBack() int {
+	n := g.Step.Made
+	for _, k := range g.Counts {
+		n -= k
+	}
+	return max(0, n)
+}
+
 // Kept reports whether the grid job was rolled back and waits until a person submits, removes or kills it.
 func (g *GridJob) Kept() bool {
 	return g.Rollback == RollbackKeep && g.Status == Registered && g.Reason != "" && !g.Kill
@@ -505,7 +514,7 @@ type MergeOutlook struct {
 	// Least and Most bound the number of merges of that many outputs.
 	Least int64 `json:"least,omitempty"`
 	Most  int64 `json:"most,omitempty"`
-	// Estimated is the number of merges if each output is as large as estimated; 0 =
+	// Estimated is the number of merges if each output is as large as estimated and none is kept apart (Merge.Apart); 0 =
 	// there is no estimate.
 	Estimated int64 `json:"estimated,omitempty"`
 	// Text is the same in words, for people.

@@ -238,11 +238,11 @@ func TestCallback_APrivateAddressIsRefused(t *testing.T) {
 			t.Errorf("%s: exit %d, want %q\n%s", url, code, want, out)
 		}
 	}
-	refused(private.URL, "callback.url: "+private.URL+": 127.0.0.2 is an address that is of this host")
-	refused("https://169.254.169.254/", "is an address that is link-local")
+	refused(private.URL, "callback.url: "+private.URL+": 127.0.0.2 is not a public address (this host)")
+	refused("https://169.254.169.254/", "is not a public address (link-local")
 	refused("-oProxyCommand=x", "only URLs of http and https can be called back")
 	refused("file:///etc/passwd", "only URLs of http and https can be called back")
-	refused("https://me:geheim@example.org/", "contains the name of a user")
+	refused("https://me:geheim@example.org/", "has a user or a password before the @")
 	refused("https://example.org/\\r\\nX-Evil: 1", "contains a blank or a control character")
 	d.write("secret", "short\n")
 	refused("https://example.org/", "callback.secret_file: secret: want one line with a secret of 16 to 1024 bytes")
@@ -255,7 +255,7 @@ func TestCallback_APrivateAddressIsRefused(t *testing.T) {
 	})
 	for _, look := range [][]string{{"status", "1"}, {"history", "1"}} {
 		if out, _ := d.tells(look...); !strings.Contains(strings.Join(strings.Fields(out), " "),
-			"the notice of done to the server of the callback is given up: 127.0.0.2 is an address that is of this host") {
+			"the notice of done to the server of the callback is given up: 127.0.0.2 is not a public address (this host)") {
 			t.Errorf("jjm %s:\n%s", look[0], out)
 		}
 	}

@@ -48,17 +48,7 @@ func Counts(l *wire.Lookup) string {
 	if n.Total < n.Expected {
 		s += fmt.Sprintf(", %d made so far", n.Total)
 	}
-	for _, p := range []struct {
-		n    int
-		word string
-	}{{n.Completing, "completing"}, {n.Running, "running"}, {n.Submitted, "submitted"},
-		{n.Submitting, "submitting"}, {n.New, "new"}, {n.Held, "held"}, {n.Failed, "failed"}, {n.Killed, "killed"},
-		{n.GivenBack, "done again by others"}} {
-		if p.n > 0 {
-			s += fmt.Sprintf(", %d %s", p.n, p.word)
-		}
-	}
-	return s
+	return s + jjm.OtherCounts(n.States(), n.GivenBack)
 }
 
 // Final reports whether a status means that the grid job is over. For an unknown word, which a newer daemon may use, it

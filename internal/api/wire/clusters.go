@@ -77,7 +77,7 @@ type Cluster struct {
 	Unsettled *Unknown `json:"unsettled,omitempty"`
 	Missing   *Unknown `json:"missing,omitempty"`
 	// Listing is the duration of the last listing of all jobs. Interval is the time from the start of a listing to the
-	// start of the next listing.
+	// start of the next listing; it is longer while the cluster has no jobs, and 0 if such a cluster is not listed.
 	Listing  jjm.Duration `json:"listing,omitzero"`
 	Interval jjm.Duration `json:"interval,omitzero"`
 	// Commands is the number of commands started in the last minute. Ceiling is the greatest number that may be started

@@ -19,6 +19,15 @@ func CountsOf(n [jjm.NumStates]int, total, expected int) Counts {
 	}
 }
 
+// States returns the number of local jobs in each state, from which CountsOf made the Counts.
+func (c Counts) States() (n [jjm.NumStates]int) {
+	n[jjm.New], n[jjm.Submitting], n[jjm.Submitted] = c.New, c.Submitting, c.Submitted
+	n[jjm.Running], n[jjm.Completing], n[jjm.Held], n[jjm.Killed] = c.Running, c.Completing, c.Held, c.Killed
+	n[jjm.Completed], n[jjm.CompletedFrozen] = c.Completed-c.CompletedFrozen, c.CompletedFrozen
+	n[jjm.Failed], n[jjm.FailedFrozen] = c.Failed-c.FailedFrozen, c.FailedFrozen
+	return n
+}
+
 // StepsOf converts the steps of a grid job to the form in which they are sent.
 func StepsOf(all []jjm.StepCounts) []Step {
 	var out []Step

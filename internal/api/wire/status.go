@@ -166,6 +166,9 @@ type Status struct {
 	Awaited  []jjm.GridID `json:"awaited,omitempty"`
 	// Inputs are the datasets that the grid job reads.
 	Inputs []Input `json:"inputs,omitempty"`
+	// LostInputs are the files of the master dataset that cannot be read and were not processed, by the grid job that
+	// made them.
+	LostInputs []LostInputs `json:"lost_inputs,omitempty"`
 	// Steps are the steps in order, if the grid job has several steps.
 	Steps []Step `json:"steps,omitempty"`
 	// Proof is the kind of proof that all work is done: count, exit or type (docs/DATASETS.md). It is "" if the grid job
@@ -198,6 +201,28 @@ type Status struct {
 	// Detail contains more details of a local job, if the reference is to a single local job.
 	Detail *LocalDetail `json:"detail,omitempty"`
 	Record string       `json:"record,omitempty"` // path of the head of the record
+}
+
+// LostInputs are the lost inputs of a grid job that come from one grid job.
+type LostInputs struct {
+	Dataset string `json:"dataset"` // the dataset that the grid job reads
+	// Maker is the grid job that made the files, 0 if people or catalogues list the files, or if the maker was removed.
+	Maker jjm.GridID `json:"maker,omitempty"`
+	Count int        `json:"count"`
+	// Owned is the number of the files that belong to local jobs that can run again once the files can be read. Marked is
+	// set if some of the files are still marked as lost, missing or broken.
+	Owned  int  `json:"owned,omitempty"`
+	Marked bool `json:"marked,omitempty"`
+	// First are the first of the files.
+	First []LostInput `json:"first"`
+}
+
+// LostInput is a lost file.
+type LostInput struct {
+	LFN string `json:"lfn"`
+	// Lies is the place where the file is expected: an absolute path if a local job of this site made the file, otherwise
+	// the LFN.
+	Lies string `json:"lies"`
 }
 
 // ExpectedEnd is a rough estimate of the end of all local jobs of a grid job, from the recent rate of ends.

@@ -58,6 +58,11 @@ type Verified struct {
 	// Recoveries are the grid jobs that process, or processed, the work that this grid job left out. The report covers all
 	// these grid jobs together.
 	Recoveries []Recovery `json:"recoveries,omitempty"`
+	// Failed and Killed count the local jobs that a resubmission may run again: local jobs that gave their work back are
+	// not counted. LostInputs is the number of files that cannot be read and were not processed.
+	Failed     int `json:"failed,omitempty"`
+	Killed     int `json:"killed,omitempty"`
+	LostInputs int `json:"lost_inputs,omitempty"`
 }
 
 // Recovery is a grid job that processes the work that another grid job left out.

@@ -158,6 +158,9 @@ func (an *Answers) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) 
 	if s.Inputs, err = an.rooms.Records.InputsOf(ctx, &job); err != nil {
 		return wire.Status{}, err
 	}
+	if s.LostInputs, err = (lostInputs{an.b.Store, an.areas}).of(ctx, &job, s.Inputs); err != nil {
+		return wire.Status{}, err
+	}
 	if err := an.showSteps(ctx, &job, &s); err != nil {
 		return wire.Status{}, err
 	}

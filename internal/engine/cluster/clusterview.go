@@ -22,7 +22,7 @@ type ideal interface {
 // view returns the state of the cluster for people, without the counts of jobs and without learnt limits. of reports
 // whether the view may name local jobs of a grid job; nil allows all.
 func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster {
-	caps, polling := c.Caps(), c.Polling()
+	caps := c.Caps()
 	w := wire.Cluster{Name: c.Name, Kind: c.Kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
 		Storages: c.Config.Storages, Limits: c.limits(caps),
 		Trouble: append(c.health.Outage(), c.health.Doubts(mem, of)...)}
@@ -31,8 +31,7 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 		u.tell(&w)
 	}
 	c.failing.Tell(&w)
-	took := c.watcher.Pace()
-	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
+	w.Listing, w.Interval = jjm.Duration(c.watcher.Pace()), jjm.Duration(c.watcher.Every())
 	if i, ok := c.Adapter.(ideal); ok {
 		s := i.Status()
 		w.Commands, w.Ceiling = s.Used, s.Ceiling

@@ -28,34 +28,60 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators may use them",
 			uid)
 	}
-	if d.Name != "" && d.Do != wire.DatasetAdd && d.Do != wire.DatasetShow {
-		if _, err := named(ctx, ds.b.Store, uid, d.Name); err != nil {
-			return out, err
-		}
+	switch d.Do {
+	case wire.DatasetRemove:
+		return wire.Datasets{Removed: ds.remove(ctx, caller, uid, d), Shown: []wire.DatasetState{}}, nil
+	case wire.DatasetShow:
+		out.Shown, err = ds.showDatasets(ctx, caller, uid, d)
+		return out, err
 	}
+	set, err := carryOutOne(ctx, ds, caller, uid, d, &out)
+	if err == nil {
+		out.Shown = []wire.DatasetState{shown(set)}
+	}
+	return out, err
+}
+
+// carryOutOne carries out an action about one dataset of the account uid, and adds the outcome to out. It returns the
+// dataset as it is afterwards.
+func carryOutOne(ctx context.Context, ds *Datasets, caller wire.Caller, uid int, d wire.Dataset,
+	out *wire.Datasets) (set store.Dataset, err error) {
 	switch d.Do {
 	case wire.DatasetAdd:
 		if err := ds.mayAdd(caller); err != nil {
-			return out, err
+			return set, err
 		}
 		if err := ds.notFilled(uid, d.Name); err != nil {
-			return out, err
+			return set, err
 		}
 		out.Added, err = ds.addFilesIn(ctx, uid, jjm.Dataset{Name: d.Name, Container: d.Container}, d.Files)
-	case wire.DatasetMark:
-		err = ds.marks.mark(ctx, caller, uid, d, &out)
-	case wire.DatasetRemove:
-		return wire.Datasets{Removed: ds.remove(ctx, caller, uid, d), Shown: []wire.DatasetState{}}, nil
-	case wire.DatasetFiles:
-		err = ds.list(ctx, caller, uid, d, &out)
 	case wire.DatasetClose:
 		out.Changed, err = ds.closeDataset(ctx, uid, d.Name, "closed by "+caller.User)
+		if jjm.KindOf(err) == jjm.Gone {
+			return set, meant(ctx, ds.b.Store, uid, d.Name, err)
+		}
+	default: // mark and files, which do not change the row of the dataset
+		if set, err = named(ctx, ds.b.Store, uid, d.Name); err != nil {
+			return set, err
+		}
+		if err := inFiles(ctx, ds, caller, set, d, out); err != nil {
+			return set, about(d.Name, err)
+		}
+		return set, nil
 	}
 	if err != nil {
-		return out, fmt.Errorf("dataset %s: %w", d.Name, err)
+		return set, about(d.Name, err)
 	}
-	out.Shown, err = ds.showDatasets(ctx, caller, uid, d)
-	return out, err
+	return ds.b.Store.DatasetNamed(ctx, uid, d.Name)
+}
+
+// inFiles marks or lists files of a dataset.
+func inFiles(ctx context.Context, ds *Datasets, caller wire.Caller, set store.Dataset, d wire.Dataset,
+	out *wire.Datasets) error {
+	if d.Do == wire.DatasetMark {
+		return ds.marks.mark(ctx, caller, set, d, out)
+	}
+	return ds.list(ctx, caller, set, d, out)
 }
 
 // makerOf returns the owner of the grid job that fills a dataset. The user is "" if no grid job fills it.
@@ -92,8 +118,8 @@ func (ds *Datasets) notFilled(uid int, name string) error {
 	return nil
 }
 
-// showDatasets returns the dataset or the datasets of the container that d names, or all datasets of the account uid.
-// Administrators who name no account get the datasets of all accounts.
+// showDatasets returns the dataset that d names, or the datasets in the container that d names, or all datasets of the
+// account uid. Administrators who name no account get the datasets of all accounts.
 func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState,
 	error) {
 	var all []store.Dataset
@@ -113,9 +139,8 @@ func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid in
 	}
 	out := make([]wire.DatasetState, 0, len(all))
 	for _, s := range all {
-		state := wire.DatasetState{Name: s.Name, Container: s.Container, UID: s.UID, Created: s.Created, Closed: s.Closed,
-			Files: s.Files, Events: s.Events, Bytes: s.Bytes}
-		if d.Name != "" && d.Do == wire.DatasetShow {
+		state := shown(s)
+		if d.Name != "" {
 			var err error
 			if state.Readers, err = ds.readersOf(ctx, s.ID); err != nil {
 				return nil, err
@@ -131,6 +156,12 @@ func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid in
 		out = append(out, state)
 	}
 	return out, nil
+}
+
+// shown converts a dataset for an answer, without its readers and origins.
+func shown(s store.Dataset) wire.DatasetState {
+	return wire.DatasetState{Name: s.Name, Container: s.Container, UID: s.UID, Created: s.Created, Closed: s.Closed,
+		Files: s.Files, Events: s.Events, Bytes: s.Bytes}
 }
 
 // readersOf returns the live grid jobs that read a dataset, with their counts of its
@@ -170,7 +201,7 @@ func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string)
 		if err != nil {
 			return err
 		}
-		if !found { // the dataset was removed just now
+		if !found {
 			return jjm.Errorf(jjm.Gone, "no dataset %s", name)
 		}
 		if g := c.Live.Grid(set.Maker); g != nil && !g.Job.Status.Final() {

@@ -129,7 +129,14 @@ func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handle
 		if err != nil {
 			return permanent(fmt.Errorf("datasets[%d].%w", i, err))
 		}
+		placed, err := placerOf(ctx, ds.b.Store, job, d)
+		if err != nil {
+			return err
+		}
 		for files := range slices.Chunk(found, ds.b.Chunk()) {
+			if err := placed.place(ctx, files); err != nil {
+				return err
+			}
 			if _, err := ds.addFiles(ctx, job.Owner.UID, d.Name, files); err != nil {
 				return permanent(err)
 			}
@@ -137,7 +144,8 @@ func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handle
 		if d.From == "" {
 			continue
 		}
-		err = ds.addList(ctx, job.Owner.UID, d.Name, d.From, func() (io.ReadCloser, error) { return site.Open(d.From) })
+		err = ds.addList(ctx, job.Owner.UID, d.Name, listed{name: d.From, placer: placed,
+			open: func() (io.ReadCloser, error) { return site.Open(d.From) }})
 		if err != nil {
 			return permanent(fmt.Errorf("datasets[%d].from: %w", i, err))
 		}

@@ -12,14 +12,11 @@ import (
 // readPage is the greatest number of files in one answer if each file comes with its readers.
 const readPage = 500
 
-// list adds files of a dataset to out: the files among at most wire.MaxFiles, or readPage if d.All is set, from number
+// list adds files of set to out: the files among at most wire.MaxFiles, or readPage if d.All is set, from number
 // d.From on. Files with marks are left out unless d.All is set. It sets out.Next to the number at which to continue if
 // there may be further files.
-func (ds *Datasets) list(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
-	set, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
-	if err != nil {
-		return err
-	}
+func (ds *Datasets) list(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
+	out *wire.Datasets) error {
 	page := wire.MaxFiles
 	if d.All {
 		page = readPage
@@ -36,7 +33,7 @@ func (ds *Datasets) list(ctx context.Context, caller wire.Caller, uid int, d wir
 		}
 	}
 	owner := jjm.Owner{User: caller.User, UID: caller.UID}
-	if uid != caller.UID {
+	if set.UID != caller.UID {
 		if owner, err = makerOf(ctx, ds.b.Store, set.ID); err != nil {
 			return err
 		}
@@ -52,7 +49,7 @@ func (ds *Datasets) list(ctx context.Context, caller wire.Caller, uid int, d wir
 		if d.All {
 			file.State, file.Reason, file.Readers = mark.State.String(), mark.Reason, fileReaders(readers[n])
 		}
-		if f.Path != "" && owner.UID == uid {
+		if f.Path != "" && owner.UID == set.UID {
 			file.Lies = filepath.Join(root, f.Path)
 		}
 		out.Files = append(out.Files, file)

@@ -21,13 +21,10 @@ type marker struct {
 	s *state.State
 }
 
-// mark marks the files that d names with d.State, or removes their marks if d.State is "ready". It adds the outcome for
-// each file to out. A dry run stores nothing.
-func (mk marker) mark(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
-	set, err := mk.b.Store.DatasetNamed(ctx, uid, d.Name)
-	if err != nil {
-		return err
-	}
+// mark marks the files of set that d names with d.State, or removes their marks if d.State is "ready". It adds the
+// outcome for each file to out. A dry run stores nothing.
+func (mk marker) mark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
+	out *wire.Datasets) error {
 	if d.State == jjm.FileReady.String() {
 		return mk.unmark(ctx, caller, set, d, out)
 	}

@@ -3,46 +3,70 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"jjm/internal/formats/nearest"
 	"jjm/internal/jjm"
 	"jjm/internal/storage/store"
 )
 
-// named returns the dataset of an account by its name. If the dataset is unknown, the error is of kind Gone and names
-// the account's dataset whose name is nearest.
+// named returns the dataset of an account by its name. If the dataset is unknown, it returns the error of meant, which
+// is of kind Gone.
 func named(ctx context.Context, from *store.Store, uid int, name string) (store.Dataset, error) {
 	set, err := from.DatasetNamed(ctx, uid, name)
-	if jjm.KindOf(err) != jjm.Gone {
-		return set, err
-	}
-	all, listErr := from.Datasets(ctx, uid)
-	if listErr != nil {
-		return set, err // without a suggestion
-	}
-	var names []string
-	for _, s := range all {
-		names = append(names, s.Name)
-	}
-	if near := nearest.Of(name, names); near != "" {
-		return set, fmt.Errorf("%w: did you mean %q?", err, near)
+	if jjm.KindOf(err) == jjm.Gone {
+		return set, meant(ctx, from, uid, name, err)
 	}
 	return set, err
 }
 
-// called returns the dataset of an account with a name or, if the name is the name of a container, the datasets in the
+// meant returns unknown, the error that an account has no dataset with a name, and adds that the name is the name of a
+// container, or the account's dataset or container whose name is nearest.
+func meant(ctx context.Context, from *store.Store, uid int, name string, unknown error) error {
+	all, err := from.Datasets(ctx, uid)
+	if err != nil {
+		return unknown // without a suggestion
+	}
+	names := make([]string, 0, 2*len(all))
+	for _, s := range all {
+		if names = append(names, s.Name); s.Container == name {
+			return fmt.Errorf("%w: it is a container (jjm dataset show %s lists its datasets)", unknown, name)
+		}
+		if s.Container != "" {
+			names = append(names, s.Container)
+		}
+	}
+	if near := nearest.Of(name, names); near != "" {
+		return fmt.Errorf("%w: did you mean %q?", unknown, near)
+	}
+	return unknown
+}
+
+// called returns the dataset of an account with a name and, if the name is the name of a container, the datasets in the
 // container. The error is of kind Gone if neither exists.
 func called(ctx context.Context, from *store.Store, uid int, name string) ([]store.Dataset, error) {
-	set, err := named(ctx, from, uid, name)
-	if err == nil && !set.Head() {
-		return []store.Dataset{set}, nil
+	set, unknown := named(ctx, from, uid, name)
+	if unknown != nil && jjm.KindOf(unknown) != jjm.Gone {
+		return nil, unknown
 	}
-	if err != nil && jjm.KindOf(err) != jjm.Gone {
+	members, err := from.Members(ctx, uid, name)
+	switch {
+	case err != nil:
 		return nil, err
+	case unknown != nil && len(members) == 0:
+		return nil, unknown
+	case unknown != nil:
+		return members, nil
 	}
-	members, memberErr := from.Members(ctx, uid, name)
-	if memberErr != nil || len(members) > 0 {
-		return members, memberErr
+	members = slices.DeleteFunc(members, func(m store.Dataset) bool { return m.ID == set.ID })
+	return append([]store.Dataset{set}, members...), nil
+}
+
+// about adds the name of a dataset to an error, unless the error begins with it.
+func about(name string, err error) error {
+	if strings.HasPrefix(err.Error(), "dataset "+name+" ") || strings.HasPrefix(err.Error(), "dataset "+name+":") {
+		return err
 	}
-	return nil, err
+	return fmt.Errorf("dataset %s: %w", name, err)
 }

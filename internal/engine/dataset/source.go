@@ -150,9 +150,9 @@ func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, id store.
 		return catalogue.Look{}, err
 	}
 	defer ds.adding(id)()
-	err = ds.addList(ctx, job.Owner.UID, d.Name, d.Program[0], func() (io.ReadCloser, error) {
+	err = ds.addList(ctx, job.Owner.UID, d.Name, listed{name: d.Program[0], open: func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(out)), nil
-	})
+	}})
 	if err != nil {
 		return catalogue.Look{}, err
 	}
@@ -198,12 +198,22 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, id store.D
 	return look, waiting, nil
 }
 
+// listed is a list of files, which can be opened several times. name is its name for people. placer sets the paths of
+// the files.
+type listed struct {
+	name   string
+	placer placer
+	open   func() (io.ReadCloser, error)
+}
+
 // addList adds the files of a list to a dataset. It reads the list twice, a line at a time. The first time it only
 // checks the list, so that a list with a mistake or with too many files adds nothing.
-func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
-	open func() (io.ReadCloser, error)) error {
+func (ds *Datasets) addList(ctx context.Context, uid int, dataset string, list listed) error {
 	var batch []jjm.File
 	flush := func() error {
+		if err := list.placer.place(ctx, batch); err != nil {
+			return err
+		}
 		_, err := ds.addFiles(ctx, uid, dataset, batch)
 		batch = batch[:0]
 		return err
@@ -213,7 +223,7 @@ func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
 		func(jjm.File) error {
 			if n++; n > most {
 				return jjm.Errorf(jjm.Invalid,
-					"%s has more than the %d files that this site allows in a dataset (engine.max_files): make several datasets", name,
+					"%s has more than the %d files that this site allows in a dataset (engine.max_files): make several datasets", list.name,
 					most)
 			}
 			return ctx.Err()
@@ -225,11 +235,11 @@ func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
 			return flush()
 		},
 	} {
-		r, err := open()
+		r, err := list.open()
 		if err != nil {
 			return err
 		}
-		_, err = catalogue.Read(name, r, fn)
+		_, err = catalogue.Read(list.name, r, fn)
 		if closed := r.Close(); err == nil {
 			err = closed
 		}

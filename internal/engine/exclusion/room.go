@@ -174,7 +174,13 @@ func (ex *Exclusions) cluster(r *wire.Exclude) (string, adapters.Adapter, error)
 // accepts returns an error if the batch system of a cluster cannot exclude hosts, or if it does not know one of the
 // hosts.
 func accepts(ctx context.Context, name string, a adapters.Adapter, hosts []string) error {
-	if !a.Capabilities().ExcludesHosts {
+	can := a.Capabilities()
+	if can.OneHost {
+		return jjm.Errorf(jjm.Invalid, "cluster %s runs all its jobs on the host of the daemon, and no host can be excluded: "+
+			"%s; jjm pause cluster %s stops submissions, jjm resume cluster %[1]s lets them go on, and jjm kill "+
+			"ends jobs that run", name, strings.Join(hosts, ", "), name)
+	}
+	if !can.ExcludesHosts {
 		return jjm.Errorf(jjm.Invalid, "the batch system of cluster %s cannot exclude hosts: %s; drain the host there, or "+
 			"stop all submissions: jjm pause cluster %s", name, strings.Join(hosts, ", "), name)
 	}

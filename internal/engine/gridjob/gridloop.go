@@ -70,7 +70,7 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 		Status: g.Job.Status, Kill: g.Job.Kill, KillAsked: g.Closed() && g.KillsPending == g.Live(),
 		Fetching: js.remote.Waits(id), Prepared: g.Job.Step.Prepared, Closed: g.Closed(),
 		Made: g.Job.Step.Made - g.GivenBack, Expected: g.Job.Step.Expected, Idle: g.Idle(),
-		Counts: g.Counts, Forced: g.Forced, EverSubmitted: g.Submitted, EverRan: g.Ran,
+		Counts: g.Counts, GivenBack: g.GivenBack, Forced: g.Forced, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Keep: g.Job.Rollback == jjm.RollbackKeep, Kept: g.Job.Kept(),
 		Unsubmitted: g.Unsubmitted, Refusal: state.Refusal(g), ToWithhold: len(state.ToWithhold(g, 1)) > 0,
 		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(v.Memory, g, now),

@@ -11,6 +11,7 @@ import (
 	"jjm/internal/engine/floor/outputs"
 	"jjm/internal/formats/glf"
 	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
 	"jjm/internal/work/cover"
 	"jjm/internal/work/split"
 )
@@ -35,7 +36,14 @@ func (pr *Prover) verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 			return wire.Verified{}, err
 		}
 	}
-	v := wire.Verified{ID: id}
+	v := wire.Verified{ID: id, Failed: job.Counts[jjm.Failed], Killed: job.Counts[jjm.Killed]}
+	err = pr.b.Store.LostInputs(ctx, id, func(store.LostInput) error {
+		v.LostInputs++
+		return nil
+	})
+	if err != nil {
+		return v, err
+	}
 	t, recoveries, err := pr.joinedTask(ctx, caller, &job)
 	if err != nil {
 		return v, fmt.Errorf("verify grid job %s: %w", id, err)

@@ -225,12 +225,13 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	if g.Job.Status.Final() {
 		v.Counts, v.Exit = g.Job.Counts, g.Job.Exit
 	}
+	sum := 0
 	for _, n := range v.Counts {
-		v.Total += n
+		sum += n
 	}
-	v.Total = max(v.Total, g.Job.Step.Made) // the counts leave out local jobs that gave their work back
+	v.Total = max(sum, g.Job.Step.Made) // the counts leave out local jobs that gave their work back
 	v.Gram, v.Code, v.Message = plan.GRAM(plan.GRAMFacts{
-		Status: g.Job.Status, Counts: v.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
+		Status: g.Job.Status, Counts: v.Counts, GivenBack: v.Total - sum, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Closed: g.Closed(), Reason: g.Job.Reason, Unsubmitted: g.Unsubmitted,
 	})
 	if g.Job.Stopped != "" && !g.Job.Status.Final() {

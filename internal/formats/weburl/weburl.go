@@ -59,8 +59,8 @@ func parse(text, use, secret string) (*url.URL, error) {
 	}
 	switch {
 	case u.User != nil:
-		return nil, errors.New("contains the name of a user: a job file is stored and shown. " +
-			fmt.Sprintf(secret, "user:password"))
+		return nil, errors.New("has a user or a password before the @, which is refused, because a job file is stored and " +
+			"shown. " + fmt.Sprintf(secret, "user:password"))
 	case u.Hostname() == "" || strings.Contains(u.Hostname(), "%"):
 		return nil, errors.New("names no host: want https://HOST/PATH")
 	case !goodPort(u.Port()) || strings.HasSuffix(u.Host, ":"):
@@ -69,8 +69,8 @@ func parse(text, use, secret string) (*url.URL, error) {
 		return nil, errors.New("has a part after #, which is never sent to a server: leave it out, or write # as %23")
 	}
 	if key := secretIn(u.RawQuery); key != "" {
-		return nil, fmt.Errorf("contains a secret in its query (%s): a job file is stored and shown. %s", key,
-			fmt.Sprintf(secret, "a token"))
+		return nil, fmt.Errorf("has a secret in its query (%s), which is refused, because a job file is stored and shown. %s",
+			key, fmt.Sprintf(secret, "a token"))
 	}
 	return u, nil
 }

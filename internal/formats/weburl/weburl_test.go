@@ -86,7 +86,7 @@ func TestCheck_CredentialsNeedTLS(t *testing.T) {
 			"credential_file: is for inputs that are URLs"},
 		"a credential that is one": {jjm.Input{Path: "https://h/a", CredentialFile: "https://h/t"},
 			"credential_file: is a URL"},
-		"a bad URL": {jjm.Input{Path: "https://u:p@h/a?b"}, "path: https://h/a?...: contains the name"},
+		"a bad URL": {jjm.Input{Path: "https://u:p@h/a?b"}, "path: https://h/a?...: has a user or"},
 	} {
 		ps := Check(&c.in)
 		if c.want == "" && len(ps) > 0 || c.want != "" && (len(ps) != 1 || !strings.HasPrefix(ps[0].String(), c.want)) {

@@ -22,8 +22,9 @@ type GridFacts struct {
 	// numbers of local jobs.
 	Prepared, Closed bool
 	Made, Expected   int
-	// Counts are the local jobs by state.
-	Counts [jjm.NumStates]int
+	// Counts are the local jobs by state, without the local jobs whose work others do again. GivenBack counts these.
+	Counts    [jjm.NumStates]int
+	GivenBack int
 	// Forced counts the local jobs that a person forced to completed. Nothing proves that their work is done.
 	Forced int
 	// EverSubmitted is true if a local job ever reached a batch system, EverRan if a local job ever ran.
@@ -322,7 +323,7 @@ func lost(f GridFacts) string {
 // ended returns the summary of the local jobs, with the most frequent cause of failures:
 // "18 of 20 local jobs done, 2 failed: exit code 3".
 func ended(f GridFacts) string {
-	s := Summary(f.Counts)
+	s := Summary(f.Counts, f.GivenBack)
 	if f.Unsubmitted > 0 && f.Counts[jjm.Failed] == 0 {
 		return also(s, f.Refusal)
 	}
@@ -333,28 +334,22 @@ func ended(f GridFacts) string {
 	if n := f.Counts[jjm.Failed] - f.Causes[0].Jobs; n > 0 {
 		cause += fmt.Sprintf(", and %d for other reasons", n)
 	}
-	if f.Counts[jjm.Killed] == 0 {
-		return s + ": " + cause
+	failed := fmt.Sprintf(", %d failed", f.Counts[jjm.Failed])
+	if before, after, more := strings.Cut(s, failed+","); more {
+		return before + failed + " (" + cause + ")," + after
 	}
-	failed := fmt.Sprintf("%d failed", f.Counts[jjm.Failed])
-	return strings.Replace(s, failed, failed+" ("+cause+")", 1)
+	return s + ": " + cause
 }
 
-// Summary returns the counts of local jobs for people: "7 of 10 local jobs done, 2
-// failed, 1 killed", or "no local jobs".
-func Summary(counts [jjm.NumStates]int) string {
-	n := total(counts)
+// Summary returns the counts of local jobs for people, with the words of plain.Counts: "7 of 10 local jobs done, 2
+// failed, 1 done again by others", or "no local jobs". back is the number of local jobs whose work others do again;
+// counts leaves these local jobs out.
+func Summary(counts [jjm.NumStates]int, back int) string {
+	n := total(counts) + back
 	if n == 0 {
 		return "no local jobs"
 	}
-	s := fmt.Sprintf("%d of %s done", completedOf(counts), jjm.Count(n, "local job"))
-	for _, st := range [...]jjm.State{jjm.Failed, jjm.FailedFrozen, jjm.Killed, jjm.Held, jjm.Running, jjm.Completing,
-		jjm.Submitted, jjm.Submitting, jjm.New} {
-		if counts[st] > 0 {
-			s += fmt.Sprintf(", %d %s", counts[st], st)
-		}
-	}
-	return s
+	return fmt.Sprintf("%d of %s done", completedOf(counts), jjm.Count(n, "local job")) + jjm.OtherCounts(counts, back)
 }
 
 // also joins two clauses with a semicolon; either may be empty.

@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"jjm/internal/api/plain"
+	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
 )
@@ -282,20 +284,25 @@ func checkOrder(t *rapid.T, last, now jjm.GRAM, code int, status jjm.GridStatus)
 
 func TestSummary(t *testing.T) {
 	var c [jjm.NumStates]int
-	if got := plan.Summary(c); got != "no local jobs" {
+	if got := plan.Summary(c, 0); got != "no local jobs" {
 		t.Error(got)
 	}
 	for s := range c {
 		c[s] = s + 1
 	}
-	got := plan.Summary(c)
+	got := plan.Summary(c, 3)
 	for s := range c {
 		if want := fmt.Sprintf("%d %s", s+1, jjm.State(s)); !jjm.State(s).IsCompleted() && !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}
-	if !strings.HasPrefix(got, "16 of 66 local jobs done, 7 failed") {
+	if !strings.HasPrefix(got, "16 of 69 local jobs done, 7 failed, ") ||
+		!strings.HasSuffix(got, ", 1 new, 3 done again by others") {
 		t.Error(got)
+	}
+	shown := plain.Counts(&wire.Lookup{Counts: wire.CountsOf(c, 69, 0)}) // in the answers of status and wait
+	if shown != strings.Replace(got, " local jobs", "", 1) {
+		t.Errorf("%q, but status shows %q", got, shown)
 	}
 }
 

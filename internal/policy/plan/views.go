@@ -50,8 +50,9 @@ func MoreToCome(status jjm.GridStatus, kill, closed bool, unsent int) bool {
 // GRAMFacts holds the facts that decide the state shown to a gatekeeper.
 type GRAMFacts struct {
 	Status jjm.GridStatus
-	Counts [jjm.NumStates]int
-	// EverSubmitted and EverRan are as in GridFacts.
+	// Counts, GivenBack, EverSubmitted and EverRan are as in GridFacts.
+	Counts                 [jjm.NumStates]int
+	GivenBack              int
 	EverSubmitted, EverRan bool
 	// Unsubmitted counts the local jobs in Counts that are new and not to be submitted (jjm.Unsubmitted).
 	Unsubmitted int
@@ -78,7 +79,7 @@ type GRAMFacts struct {
 func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	n := total(f.Counts)
 	live := n - over(f.Counts) - f.Unsubmitted
-	message = also(f.Reason, Summary(f.Counts))
+	message = also(f.Reason, Summary(f.Counts, f.GivenBack))
 	switch f.Status {
 	case jjm.Done, jjm.Finished, jjm.Aborted:
 		return jjm.GRAMDone, 0, finalMessage(f)
@@ -106,7 +107,7 @@ func finalMessage(f GRAMFacts) string {
 	if f.Reason != "" {
 		return f.Reason
 	}
-	return Summary(f.Counts)
+	return Summary(f.Counts, f.GivenBack)
 }
 
 // ExitFacts holds the facts that decide the exit code of a grid job.

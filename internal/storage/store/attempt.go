@@ -328,7 +328,7 @@ func (s *Store) ResultOf(ctx context.Context, id jjm.LocalID) (l jjm.LocalJob, e
 		return l, nil, s.fail(err, "read the result of local job %s", id)
 	}
 	if !found {
-		return l, nil, s.fail(jjm.Errorf(jjm.Gone, "there is no such local job"), "read the result of local job %s", id)
+		return l, nil, jjm.Errorf(jjm.Gone, "no local job %s", id)
 	}
 	if ev, err = decodeEvidence(text); err != nil {
 		return l, nil, s.fail(err, "read the result of local job %s", id)

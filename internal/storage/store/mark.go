@@ -30,6 +30,9 @@ func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Mar
 	for _, m := range marks {
 		one := Marked{Mark: m}
 		if err := tx.markOne(id, &one, actor, reason); err != nil {
+			if jjm.KindOf(err) == jjm.Gone {
+				return nil, err // a text for people, who named the file
+			}
 			return nil, tx.fail(err, "mark file %.80q as %s", m.LFN, m.State)
 		}
 		out = append(out, one)
@@ -53,7 +56,7 @@ func (tx *Tx) marked(id DatasetID, lfn string) (file int64, state jjm.FileState,
 		return file, 0, err
 	}
 	if file < 0 {
-		return file, 0, jjm.Errorf(jjm.Gone, "the dataset has no such file")
+		return file, 0, jjm.Errorf(jjm.Gone, "it has no file %.80s", lfn)
 	}
 	state, err = tx.markOf(id, file)
 	return file, state, err
@@ -118,6 +121,9 @@ func (tx *Tx) UnmarkFiles(id DatasetID, lfns []string) ([]Unmarked, error) {
 	for _, lfn := range lfns {
 		one := Unmarked{LFN: lfn}
 		if err := tx.unmarkOne(id, &one); err != nil {
+			if jjm.KindOf(err) == jjm.Gone {
+				return nil, err // a text for people, who named the file
+			}
 			return nil, tx.fail(err, "remove the mark of file %.80q", lfn)
 		}
 		out = append(out, one)

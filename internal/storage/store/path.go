@@ -7,12 +7,14 @@ import (
 )
 
 // Filled returns the given datasets that may have files made by local jobs: datasets that a grid job fills, and
-// datasets that took files from the datasets of a container.
+// datasets that took files from the datasets of a container, and datasets that a recovery reads.
 func (s *Store) Filled(ctx context.Context, ids []DatasetID) (filled []DatasetID, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		for _, id := range ids {
 			n, err := c.number(`SELECT EXISTS (SELECT 1 FROM datasets WHERE id = ?1 AND maker <> 0)
-				OR EXISTS (SELECT 1 FROM expansions WHERE dataset = ?1)`, args{}.int(int64(id)))
+				OR EXISTS (SELECT 1 FROM expansions WHERE dataset = ?1)
+				OR EXISTS (SELECT 1 FROM inputs AS i JOIN grid_jobs AS g ON g.id = i.grid
+					WHERE i.dataset = ?1 AND i.step = 0 AND i.master = 1 AND g.spec ->> '$.recovers' > 0)`, args{}.int(int64(id)))
 			if err != nil {
 				return err
 			}

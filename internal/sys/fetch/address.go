@@ -30,9 +30,9 @@ var special = []struct {
 	prefix netip.Prefix
 	what   string
 }{
-	{netip.MustParsePrefix("0.0.0.0/8"), "of this host"},
+	{netip.MustParsePrefix("0.0.0.0/8"), "this host"},
 	{netip.MustParsePrefix("100.64.0.0/10"), "behind a carrier's NAT"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "of a cloud's own service"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud's own service"},
 	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
 	{netip.MustParsePrefix("192.0.2.0/24"), "reserved"},
 	{netip.MustParsePrefix("192.88.99.0/24"), "reserved"},
@@ -70,21 +70,21 @@ func (ns networks) allows(a netip.Addr) error {
 	if what == "" {
 		return nil
 	}
-	return &refusal{fmt.Sprintf("%s is an address that is %s, and this site contacts no server there "+
-		"(engine.fetch.networks lists what it allows)", plain, what)}
+	return &refusal{fmt.Sprintf("%s is not a public address (%s): this site contacts only public addresses, and the "+
+		"networks that its administrators list in engine.fetch.networks", plain, what)}
 }
 
 // notPublic returns a description of an address that is not public, "" for a public address.
 func notPublic(a netip.Addr) string {
 	switch {
 	case a.IsLoopback():
-		return "of this host"
+		return "this host"
 	case a.IsUnspecified():
-		return "of this host"
+		return "this host"
 	case a.IsLinkLocalUnicast():
-		return "link-local, as those of clouds' own services are"
+		return "link-local, as clouds' own services"
 	case a.IsMulticast():
-		return "for many hosts"
+		return "multicast"
 	case a.IsPrivate():
 		return "private"
 	}

@@ -73,7 +73,7 @@ func TestSend_RedirectsAreCheckedAndKeepTheEvent(t *testing.T) {
 	}{
 		{307, target, ""}, {308, target, ""},
 		{302, target, "302, a redirect that drops the event"}, {303, target, "303, a redirect that drops the event"},
-		{307, private.URL, "127.0.0.2 is an address that is of this host"},
+		{307, private.URL, "127.0.0.2 is not a public address (this host)"},
 		{307, "/", "redirects more than 5 times"},
 		{307, "file:///etc/passwd", "only URLs of http and https"},
 	} {

@@ -27,11 +27,12 @@ func TestGet_RedirectsAreCheckedLikeTheURL(t *testing.T) {
 	private.Start()
 	t.Cleanup(private.Close)
 	for name, c := range map[string]struct{ to, want string }{
-		"to a file":            {target + "/?X-Amz-Signature=geheim", ""},
-		"in a circle":          {"/", "redirects more than 5 times"},
-		"to a private address": {private.URL, "127.0.0.2 is an address that is of this host"},
+		"to a file":   {target + "/?X-Amz-Signature=geheim", ""},
+		"in a circle": {"/", "redirects more than 5 times"},
+		"to a private address": {private.URL, "127.0.0.2 is not a public address (this host): this site " +
+			"contacts only public addresses, and the networks that its administrators list in engine.fetch.networks"},
 		"to a cloud's secrets": {"http://169.254.169.254/latest/meta-data",
-			"169.254.169.254 is an address that is link-local"},
+			"169.254.169.254 is not a public address (link-local"},
 		"by a name": {"http://localhost.localdomain.invalid/", "no such host"},
 		"to a file of this host": {"file:///etc/passwd",
 			"only URLs of http and https"},
@@ -175,7 +176,7 @@ func TestGet_ANameMayLeadElsewhereTheNextTime(t *testing.T) {
 	if r := get(); r.Bytes == 0 || !r.Again {
 		t.Errorf("the first time: %+v", r)
 	}
-	if r := get(); r.Again || !strings.Contains(r.Trouble, "127.0.0.2 is an address that is of this host") {
+	if r := get(); r.Again || !strings.Contains(r.Trouble, "127.0.0.2 is not a public address (this host)") {
 		t.Errorf("the second time: %+v", r)
 	}
 	if asked.Load() != 0 {

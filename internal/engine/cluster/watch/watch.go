@@ -69,7 +69,13 @@ type times struct {
 	mu   sync.Mutex
 	took time.Duration // the time of a round, smoothed over the last two rounds (plan.Took)
 	last time.Duration // the time of the last round, -1 before the first; only the watch loop reads it
+	// idle is the time between two listings while no account has jobs on the cluster. It is 0 while an account has jobs
+	// there, and unlisted if the cluster is not listed.
+	idle time.Duration
 }
+
+// unlisted is the time between two listings of a cluster that is not listed now.
+const unlisted time.Duration = -1
 
 // New returns the Watcher of a batch system. It notes in health and failing how listings end.
 func New(sys *system.System, s *state.State, ends *endings.Endings, health *outage.Health, failing *outage.Failing,
@@ -379,10 +385,18 @@ func (w *Watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
 	w.ends.Wake()
 }
 
-// accounts returns the accounts to list: the accounts that have open bulks on this cluster, or had open bulks or strays
-// there lately. If there are none and the cluster is unhealthy, it returns the account of one grid job that may use the
-// cluster. Otherwise it returns the result of idle.
+// accounts returns the accounts to list: the result of busy, or of idle if there are none.
 func (w *Watcher) accounts() []jjm.Owner {
+	if out := w.busy(); len(out) > 0 {
+		w.rests(0)
+		return out
+	}
+	return w.idle()
+}
+
+// busy returns the accounts that have open bulks on this cluster, or had open bulks or strays there lately. If there
+// are none and the cluster is unhealthy, it returns the account of one grid job that may use the cluster.
+func (w *Watcher) busy() []jjm.Owner {
 	v := w.s.View()
 	defer v.Close()
 	seen := map[jjm.Owner]bool{}
@@ -402,9 +416,6 @@ func (w *Watcher) accounts() []jjm.Owner {
 			}
 		}
 	}
-	if len(out) == 0 {
-		return w.idle()
-	}
 	return out
 }
 
@@ -418,11 +429,34 @@ func (w *Watcher) idle() []jjm.Owner {
 		every = system.ProbeAgain
 	}
 	own := w.b.Deps.Account
+	if own == nil {
+		every = unlisted
+	}
+	w.rests(every)
 	if since := now.Sub(w.asking.idle); own == nil || since >= 0 && since < every {
 		return nil
 	}
 	w.asking.idle = now
 	return []jjm.Owner{*own}
+}
+
+// rests notes the time between two listings while no account has jobs on the cluster, 0 while an account has.
+func (w *Watcher) rests(idle time.Duration) {
+	w.times.mu.Lock()
+	w.times.idle = idle
+	w.times.mu.Unlock()
+}
+
+// Every returns the time from the start of a listing to the start of the next one if nothing is urgent. It returns 0 if
+// the cluster is not listed, because no account has jobs there and jobs run as their owners.
+func (w *Watcher) Every() time.Duration {
+	w.times.mu.Lock()
+	took, idle := w.times.took, w.times.idle
+	w.times.mu.Unlock()
+	if idle == unlisted {
+		return 0
+	}
+	return max(idle, w.sys.Polling().Every(took))
 }
 
 // Pace returns how long a round of successful listings takes, smoothed over the last two rounds (plan.Took).
