@@ -118,6 +118,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 		Remedy: "see jjm clusters; jjm tries again by itself"}
 	if learnt, _ := c.share.Most(c.Account(b.Owner)); learnt > 0 {
 		out.Code, out.Remedy = why.Limit, why.OnRefusal(b.Error, c.namesOf(b.Owner, b.Request))
+		out.Since = c.share.LimitSince(c.Account(b.Owner))
 	}
 	return out
 }
@@ -136,8 +137,8 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	if c := cs.refusedBy(mem, g, place, now); c.Code != "" {
 		return c
 	}
-	if text := cs.site.Full(mem, g, place, loads(), now); text != "" {
-		return why.Cause{Code: why.Limit, Text: text, Remedy: why.OnRefusal(text, why.Names{})}
+	if text, since := cs.site.FullSince(mem, g, place, loads(), now); text != "" {
+		return why.Cause{Code: why.Limit, Text: text, Since: since, Remedy: why.OnRefusal(text, why.Names{})}
 	}
 	if c := cs.submissionFails(mem, g, place, now); c.Code != "" {
 		return c

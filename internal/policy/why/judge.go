@@ -85,7 +85,7 @@ type pile struct {
 	own   *Own
 	jobs  int
 
-	notBefore, submitted, started, ended, held, starts jjm.Time
+	since, notBefore, submitted, started, ended, held, starts jjm.Time
 }
 
 // newPile returns a pile with one local job.
@@ -98,6 +98,7 @@ func newPile(l *jjm.LocalJob, own *Own) pile {
 // count adds a local job.
 func (p *pile) count(l *jjm.LocalJob) {
 	p.jobs++
+	p.since = earlier(p.since, since(l))
 	p.notBefore, p.submitted = earlier(p.notBefore, l.NotBefore), earlier(p.submitted, l.Submitted)
 	p.started, p.ended = earlier(p.started, l.Started), earlier(p.ended, l.Ended)
 	if l.Holding != nil {
@@ -111,6 +112,7 @@ func (p *pile) count(l *jjm.LocalJob) {
 // local returns a local job like the first, with the earliest times of all.
 func (p *pile) local() *jjm.LocalJob {
 	l := *p.first
+	l.Since = p.since
 	l.NotBefore, l.Submitted, l.Started, l.Ended = p.notBefore, p.submitted, p.started, p.ended
 	if l.Holding.Now() {
 		h := *l.Holding

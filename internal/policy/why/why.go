@@ -128,7 +128,7 @@ const unjudged = "jjm tries again by itself; an administrator sees the reason in
 
 // killing returns the cause of a local job for which a kill was requested.
 func killing(f Facts) Cause {
-	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it"}
+	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it", Since: since(f.Local)}
 	if f.Local.Failing != "" {
 		c.Text += "; then it is failed: " + f.Local.Failing
 	}
@@ -168,10 +168,22 @@ func unsent(f Facts) Cause {
 	case l.NotBefore > f.Now:
 		return Cause{Code: BackOff, Text: "tried again after: " + cmp.Or(l.Message, "a failure"), Since: l.Ended,
 			Until: l.NotBefore}
+	case f.Kept.Code == Limit:
+		f.Kept.Since = max(f.Kept.Since, since(l))
+		return f.Kept
 	case f.Kept.Code != "":
 		return f.Kept
 	}
-	return Cause{Code: Next, Text: "it is submitted with one of the next bulks"}
+	return Cause{Code: Next, Text: "it is submitted with one of the next bulks", Since: since(l)}
+}
+
+// since returns the time since which a local job has been in its state and phase, without its back-off, or since which
+// it is to be killed. It returns 0 if that is not known.
+func since(l *jjm.LocalJob) jjm.Time {
+	if l.Since == 0 || l.Kill {
+		return l.Since
+	}
+	return max(l.Since, l.NotBefore)
 }
 
 // inBatch returns the cause of a local job that a batch system has, or may have.
@@ -185,7 +197,7 @@ func inBatch(f Facts) Cause {
 		return Cause{Code: Submitting, Text: "cluster " + cmp.Or(l.Cluster, "of its choice") + " is being given it",
 			Since: f.Handed}
 	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
-		return Cause{Code: Starting, Text: "the batch system is starting it", Since: l.Submitted}
+		return Cause{Code: Starting, Text: "the batch system is starting it", Since: since(l)}
 	case l.State == jjm.Submitted:
 		return besideExcluded(queued(l, f.Names), l.Cluster, f.Excluded)
 	case l.State == jjm.Running && f.Suspended != 0:

@@ -96,6 +96,7 @@ func varied(t *rapid.T, l jjm.LocalJob, n int) jjm.LocalJob {
 	moment := func(name string) jjm.Time { return jjm.Time(rapid.IntRange(0, 4).Draw(t, name)) }
 	word := func(name string) string { return rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, name) }
 	l.ID.N, l.Submitted, l.Started, l.Ended = int32(n), moment("submitted"), moment("started"), moment("ended")
+	l.Since = 1 + moment("since")
 	l.Place, l.Tag, l.Host, l.Message = int32(moment("place")), jjm.Tag(word("tag")), word("host"), word("message")
 	l.BatchID, l.Progress.Phase = word("batch id"), word("progress")
 	if l.Kill {
@@ -193,11 +194,22 @@ func TestOf(t *testing.T) {
 			why.Cause{Code: why.BackOff, Text: "tried again after: exit code 3", Since: 4, Until: 50}},
 		"a limit after the back-off": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
 			NotBefore: 50}, Now: 60, Unsent: true, Kept: limit}, limit},
+		"a limit since the back-off": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
+			Since: 4, NotBefore: 50}, Now: 60, Unsent: true, Kept: limit},
+			why.Cause{Code: why.Limit, Text: limit.Text, Since: 50}},
+		"a limit that began later": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true,
+			Kept: why.Cause{Code: why.Limit, Text: limit.Text, Since: 9}},
+			why.Cause{Code: why.Limit, Text: limit.Text, Since: 9}},
+		"nothing keeps it": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true},
+			why.Cause{Code: why.Next, Text: "it is submitted with one of the next bulks", Since: 4}},
+		"starting": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitted, Phase: jjm.Starting, Submitted: 3,
+			Since: 6}},
+			why.Cause{Code: why.Starting, Text: "the batch system is starting it", Since: 6}},
 		"running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Cluster: "slurm", Host: "node7", Started: 6,
 			Progress: jjm.Progress{Phase: "simulate", Done: 117, Total: 250}}},
 			why.Cause{Code: why.Running, Text: "it runs on node7, simulate 117 of 250", Since: 6}},
-		"a kill while running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Kill: true}},
-			why.Cause{Code: why.Killing, Text: "it ends as soon as its batch system no longer has it"}},
+		"a kill while running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Kill: true, Since: 6}},
+			why.Cause{Code: why.Killing, Text: "it ends as soon as its batch system no longer has it", Since: 6}},
 	} {
 		if got := why.Of(test.f); got != test.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)
