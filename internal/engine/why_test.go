@@ -120,8 +120,12 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 			}
 			w.causes(id, why.Running, 1, "it runs on ")
 			w.pass(time.Hour)
-			if later := w.causes(id, why.Suspended, 1, ""); later.Since != c.Since {
-				w.t.Errorf("suspended since %v, an hour ago since %v", later.Since, c.Since)
+			for _, when := range []string{"after an hour", "after a restart"} {
+				if later := w.causes(id, why.Suspended, 1, ""); later.Since != c.Since {
+					w.t.Errorf("%s suspended since %v, before since %v", when, later.Since, c.Since)
+				}
+				w.reopen()
+				w.pass(time.Hour)
 			}
 			w.adapter.onList.set(nil)
 			w.causes(id, why.Running, 2, "they run")

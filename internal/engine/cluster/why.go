@@ -43,7 +43,7 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			silent[l.Cluster], excluded[l.Cluster] = c.silentTo(c.Account(g.Job.Owner)), len(mem.ExcludedAt(l.Cluster, now))
 		}
 		if own != nil {
-			f.Missing, f.Suspended, f.Unjudged = own.Missing, own.Suspended, own.Unjudged
+			f.Missing, f.Unjudged = own.Missing, own.Unjudged
 		}
 		f.Refused, f.Silent, f.Excluded = refusedBulk(c, mem, l), silent[l.Cluster], excluded[l.Cluster]
 		if b := mem.Bulk(l.Tag); b != nil {
@@ -58,28 +58,23 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 }
 
 // own returns a function that returns the facts that belong to a single local job: since when it has been missing from
-// listings or suspended, and the error that prevents its verdict. It returns nil if no local job has such facts, which
-// is the rule.
+// listings, and the error that prevents its verdict. It returns nil if no local job has such facts, which is the rule.
 func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
 	missing := map[string]map[jjm.AttemptID]outage.Absent{} // by cluster
-	suspended := map[string]map[jjm.AttemptID]jjm.Time{}
 	for name, c := range cs.all {
-		if s := c.watcher.Suspended(); len(s) > 0 {
-			suspended[name] = s
-		}
 		if m := c.health.Missing(); len(m) > 0 {
 			missing[name] = m
 		}
 	}
 	unjudged := cs.ends.Trouble(now).Attempts > 0
-	if !unjudged && len(missing) == 0 && len(suspended) == 0 {
+	if !unjudged && len(missing) == 0 {
 		return nil
 	}
 	return func(l *jjm.LocalJob) *why.Own {
 		if state.Unsent(l) != 0 || cs.all[l.Cluster] == nil {
 			return nil
 		}
-		own := why.Own{Suspended: suspended[l.Cluster][l.AttemptID()]}
+		var own why.Own
 		// a local job whose end is being collected has left the batch system, unless this takes too long
 		if m := missing[l.Cluster][l.AttemptID()]; m.Overdue || l.State < jjm.Completing {
 			own.Missing = m.Since

@@ -81,8 +81,6 @@ type Facts struct {
 	// which the local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
-	// Suspended is the time since which listings show the batch job as suspended, 0 if it is not suspended.
-	Suspended jjm.Time
 	// Names are the names of the local job in the batch system, for remedies.
 	Names Names
 	// Excluded is the number of hosts of the cluster on which administrators let no job start.
@@ -200,8 +198,8 @@ func inBatch(f Facts) Cause {
 		return Cause{Code: Starting, Text: "the batch system is starting it", Since: since(l)}
 	case l.State == jjm.Submitted:
 		return besideExcluded(queued(l, f.Names), l.Cluster, f.Excluded)
-	case l.State == jjm.Running && f.Suspended != 0:
-		return Cause{Code: Suspended, Text: "cluster " + l.Cluster + " has suspended it", Since: f.Suspended,
+	case l.State == jjm.Running && l.Suspended != 0:
+		return Cause{Code: Suspended, Text: "cluster " + l.Cluster + " has suspended it", Since: l.Suspended,
 			Remedy: "if the cluster makes room for more urgent jobs, it continues the job by itself; if a person suspended " +
 				"batch job " + l.BatchID + ", a person must resume it there"}
 	case l.State == jjm.Running:

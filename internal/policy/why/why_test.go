@@ -33,8 +33,7 @@ func drawn(t *rapid.T) why.Facts {
 			Reason: rapid.SampledFrom([]string{"", "Resources", "PartitionTimeLimit"}).Draw(t, "reason")}
 	}
 	f := why.Facts{Local: l, Now: 1000, Unsent: l.State == jjm.New || l.Phase == jjm.RetryWait,
-		Gone: rapid.Bool().Draw(t, "gone"), Missing: jjm.Time(rapid.IntRange(0, 1).Draw(t, "missing")),
-		Suspended: jjm.Time(rapid.IntRange(0, 1).Draw(t, "suspended"))}
+		Gone: rapid.Bool().Draw(t, "gone"), Missing: jjm.Time(rapid.IntRange(0, 1).Draw(t, "missing"))}
 	if f.Unsent && rapid.Bool().Draw(t, "kept") {
 		f.Kept = why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
 	}
@@ -67,8 +66,8 @@ func TestProperty_JudgingPilesEqualsJudgingOneByOne(t *testing.T) {
 		for n := range locals {
 			f := rapid.SampledFrom(facts).Draw(t, "as")
 			locals[n] = varied(t, *f.Local, n)
-			if f.Missing != 0 || f.Suspended != 0 || f.Unjudged.Text != "" {
-				own[int32(n)] = &why.Own{Missing: f.Missing, Suspended: f.Suspended, Unjudged: f.Unjudged}
+			if f.Missing != 0 || f.Unjudged.Text != "" {
+				own[int32(n)] = &why.Own{Missing: f.Missing, Unjudged: f.Unjudged}
 			}
 		}
 		judge := why.Judge{Now: facts[0].Now, Own: func(l *jjm.LocalJob) *why.Own { return own[l.ID.N] },
@@ -96,7 +95,7 @@ func varied(t *rapid.T, l jjm.LocalJob, n int) jjm.LocalJob {
 	moment := func(name string) jjm.Time { return jjm.Time(rapid.IntRange(0, 4).Draw(t, name)) }
 	word := func(name string) string { return rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, name) }
 	l.ID.N, l.Submitted, l.Started, l.Ended = int32(n), moment("submitted"), moment("started"), moment("ended")
-	l.Since = 1 + moment("since")
+	l.Since, l.Suspended = 1+moment("since"), moment("suspended")
 	l.Place, l.Tag, l.Host, l.Message = int32(moment("place")), jjm.Tag(word("tag")), word("host"), word("message")
 	l.BatchID, l.Progress.Phase = word("batch id"), word("progress")
 	if l.Kill {
@@ -126,7 +125,7 @@ func surrounded(l *jjm.LocalJob, own *why.Own, site why.Facts) why.Facts {
 	}
 	f.Gone, f.Silent = site.Gone, site.Silent
 	if own != nil {
-		f.Missing, f.Suspended, f.Unjudged = own.Missing, own.Suspended, own.Unjudged
+		f.Missing, f.Unjudged = own.Missing, own.Unjudged
 	}
 	if l.State == jjm.Submitting && l.Tag == "a" {
 		f.Refused = why.Cause{Code: why.SubmitFailing, Text: "refused", Since: 3}

@@ -51,6 +51,7 @@ func anyLocal(id jjm.LocalID) *rapid.Generator[jjm.LocalJob] {
 			Exit:  rapid.IntRange(-1, 255).Draw(t, "exit"), Message: anyText().Draw(t, "message"),
 			Progress: jjm.Progress{Phase: anyText().Draw(t, "progress"), Done: num.Draw(t, "done"), Total: num.Draw(t, "total")},
 			Place:    rapid.Int32Range(0, 99).Draw(t, "place"), Since: jjm.Time(num.Draw(t, "since")),
+			Suspended: jjm.Time(num.Draw(t, "suspended")),
 			Again: jjm.Again{Times: rapid.IntRange(0, 5).Draw(t, "resubmitted"),
 				Stopped: rapid.SampledFrom([]string{"", "no"}).Draw(t, "stopped")},
 			Holding: rapid.OneOf(rapid.Just[*jjm.Holding](nil), anyHolding()).Draw(t, "holding"),

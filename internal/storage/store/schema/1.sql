@@ -268,6 +268,7 @@ CREATE TABLE local_jobs (
 	again_stopped  TEXT,
 	failing        TEXT,                        -- why a person forces it to failed, while it is killed for that
 	since          INTEGER NOT NULL DEFAULT 0,  -- of its state and phase; while kill is 1, of the request of the kill
+	suspended      INTEGER NOT NULL DEFAULT 0,  -- since when listings show its batch job as suspended
 	step           INTEGER NOT NULL DEFAULT 0 CHECK (step >= 0),
 	place          INTEGER NOT NULL DEFAULT 0 CHECK (place >= 0),
 	serials        TEXT,                        -- JSON: its numbers in output names, in the order of the templates
@@ -388,6 +389,7 @@ CREATE TABLE history_local_jobs (
 	again_stopped  TEXT,
 	failing        TEXT,
 	since          INTEGER NOT NULL DEFAULT 0,
+	suspended      INTEGER NOT NULL DEFAULT 0,
 	step           INTEGER NOT NULL DEFAULT 0,
 	place          INTEGER NOT NULL DEFAULT 0,
 	serials        TEXT,
