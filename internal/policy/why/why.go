@@ -110,7 +110,7 @@ func Of(f Facts) Cause {
 	case f.Unjudged.Text != "":
 		return Cause{Code: Collecting, Text: f.Unjudged.Text, Since: f.Unjudged.Since, Remedy: unjudged}
 	case f.Refused.Code != "":
-		return f.Refused
+		return limited(f.Refused)
 	case f.Silent.Text != "":
 		return Cause{Code: Unknown, Since: f.Silent.Since, Remedy: f.Silent.Remedy,
 			Text: "cluster " + l.Cluster + " answers no listing, and the local job goes on meanwhile: " + f.Silent.Text}
@@ -130,6 +130,7 @@ func killing(f Facts) Cause {
 	if f.Local.Failing != "" {
 		c.Text += "; then it is failed: " + f.Local.Failing
 	}
+	c.Text += "; nothing to do: jjm repeats the cancel by itself until then"
 	switch {
 	case f.Unjudged.Text != "":
 		c.Text, c.Since, c.Remedy = f.Unjudged.Text, f.Unjudged.Since, unjudged
@@ -164,15 +165,24 @@ func unsent(f Facts) Cause {
 	l := f.Local
 	switch {
 	case l.NotBefore > f.Now:
-		return Cause{Code: BackOff, Text: "tried again after: " + cmp.Or(l.Message, "a failure"), Since: l.Ended,
-			Until: l.NotBefore}
+		return Cause{Code: BackOff, Since: l.Ended, Until: l.NotBefore,
+			Text: "tried again after: " + cmp.Or(l.Message, "a failure") +
+				"; nothing to do: jjm submits it again by itself at that time"}
 	case f.Kept.Code == Limit:
 		f.Kept.Since = max(f.Kept.Since, since(l))
-		return f.Kept
+		return limited(f.Kept)
 	case f.Kept.Code != "":
 		return f.Kept
 	}
 	return Cause{Code: Next, Text: "it is submitted with one of the next bulks", Since: since(l)}
+}
+
+// limited returns a cause with the addition that it ends by itself, if it is a limit for which there is no remedy.
+func limited(c Cause) Cause {
+	if c.Code == Limit && c.Remedy == "" {
+		c.Text += "; nothing to do: jjm submits it by itself as other local jobs end"
+	}
+	return c
 }
 
 // since returns the time since which a local job has been in its state and phase, without its back-off, or since which
@@ -190,7 +200,9 @@ func inBatch(f Facts) Cause {
 	switch {
 	case l.State == jjm.Submitting && l.Phase == jjm.Doubtful:
 		return Cause{Code: Doubtful, Text: "the answer to its submission was lost; jjm searches cluster " + l.Cluster +
-			" for it, and submits it again only when it is proven not to be there", Since: f.Handed}
+			" for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats the search by " +
+			"itself",
+			Since: f.Handed}
 	case l.State == jjm.New || l.State == jjm.Submitting:
 		return Cause{Code: Submitting, Text: "cluster " + cmp.Or(l.Cluster, "of its choice") + " is being given it",
 			Since: f.Handed}

@@ -156,6 +156,8 @@ func TestOf(t *testing.T) {
 		return &jjm.LocalJob{ID: id, State: jjm.Held, Holding: &jjm.Holding{By: by, Text: "no disk", Since: 8}}
 	}
 	limit := why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
+	limitNoted := limit
+	limitNoted.Text += "; nothing to do: jjm submits it by itself as other local jobs end"
 	for name, test := range map[string]struct {
 		f    why.Facts
 		want why.Cause
@@ -190,15 +192,23 @@ func TestOf(t *testing.T) {
 				Remedy: "remove its cause, then jjm release 17.3"}},
 		"a back-off before a limit": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
 			NotBefore: 50, Ended: 4, Message: "exit code 3"}, Now: 40, Unsent: true, Kept: limit},
-			why.Cause{Code: why.BackOff, Text: "tried again after: exit code 3", Since: 4, Until: 50}},
+			why.Cause{Code: why.BackOff, Text: "tried again after: exit code 3; nothing to do: jjm submits it again by " +
+				"itself at that time", Since: 4, Until: 50}},
+		"a lost answer": {why.Facts{Handed: 7, Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.Doubtful,
+			Cluster: "slurm"}}, why.Cause{Code: why.Doubtful, Since: 7, Text: "the answer to its submission was lost; jjm searches " +
+			"cluster slurm for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats " +
+			"the search by itself"}},
+		"a limit with a remedy": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true,
+			Kept: why.Cause{Code: why.Limit, Text: "x", Since: 9, Remedy: "raise it"}},
+			why.Cause{Code: why.Limit, Text: "x", Since: 9, Remedy: "raise it"}},
 		"a limit after the back-off": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
-			NotBefore: 50}, Now: 60, Unsent: true, Kept: limit}, limit},
+			NotBefore: 50}, Now: 60, Unsent: true, Kept: limit}, limitNoted},
 		"a limit since the back-off": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
 			Since: 4, NotBefore: 50}, Now: 60, Unsent: true, Kept: limit},
-			why.Cause{Code: why.Limit, Text: limit.Text, Since: 50}},
+			why.Cause{Code: why.Limit, Text: limitNoted.Text, Since: 50}},
 		"a limit that began later": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true,
 			Kept: why.Cause{Code: why.Limit, Text: limit.Text, Since: 9}},
-			why.Cause{Code: why.Limit, Text: limit.Text, Since: 9}},
+			why.Cause{Code: why.Limit, Text: limitNoted.Text, Since: 9}},
 		"nothing keeps it": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true},
 			why.Cause{Code: why.Next, Text: "it is submitted with one of the next bulks", Since: 4}},
 		"starting": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitted, Phase: jjm.Starting, Submitted: 3,
@@ -208,7 +218,8 @@ func TestOf(t *testing.T) {
 			Progress: jjm.Progress{Phase: "simulate", Done: 117, Total: 250}}},
 			why.Cause{Code: why.Running, Text: "it runs on node7, simulate 117 of 250", Since: 6}},
 		"a kill while running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Kill: true, Since: 6}},
-			why.Cause{Code: why.Killing, Text: "it ends as soon as its batch system no longer has it", Since: 6}},
+			why.Cause{Code: why.Killing, Since: 6, Text: "it ends as soon as its batch system no longer has it; " +
+				"nothing to do: jjm repeats the cancel by itself until then"}},
 	} {
 		if got := why.Of(test.f); got != test.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)
