@@ -27,7 +27,8 @@ func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "configcheck", "copy", "dataset_remove", "datasets",
 		"down", "find", "force", "generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns",
 		"notify", "offtypes", "outputs", "proof", "remove", "report", "required", "resources", "resplit", "rollback",
-		"run", "selection", "set", "short", "status", "steps", "top", "trace", "typesplit", "why", "whyceiling", "words"}
+		"run", "selection", "set", "short", "status", "steps", "top", "trace", "typesplit", "why", "whyceiling", "whyhangs",
+		"words"}
 }
 
 // TestWalks runs scripts that contain commands of users and the expected output. Each script has a separate daemon,

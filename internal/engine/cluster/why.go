@@ -48,6 +48,9 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 		f.Refused, f.Silent, f.Excluded = refusedBulk(c, mem, l), silent[l.Cluster], excluded[l.Cluster]
 		if b := mem.Bulk(l.Tag); b != nil {
 			f.Handed = b.Created
+			if r := c.submitter.Running(c.Account(b.Owner)); r.Tag == l.Tag {
+				f.Handed, f.Hangs = r.Since, c.hangs(r.Since, now)
+			}
 		}
 		if l.Waits != nil {
 			f.Names = c.namesOf(g.Job.Owner, state.RequestAt(&g.Job, l.Place))
@@ -138,7 +141,10 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	if c := cs.submissionFails(mem, g, place, now); c.Code != "" {
 		return c
 	}
-	return cs.ceilings(mem, g, place, now)
+	if c := cs.ceilings(mem, g, place, now); c.Code != "" {
+		return c
+	}
+	return cs.handing(mem, g, place, now)
 }
 
 // refusedBy returns why no cluster accepts the local jobs of g with a place. If the clusters have different causes, the

@@ -75,6 +75,8 @@ type Facts struct {
 	// submission was refused. Handed is when the bulk of the local job was made, 0 if there is none.
 	Refused Cause
 	Handed  jjm.Time
+	// Hangs is advice about the submission of the local job, set if the submission has run for long.
+	Hangs string
 	// Gone is set if the configuration no longer has the cluster of the local job.
 	Gone bool
 	// Silent has a text, a time and a remedy if the cluster of the local job answers no listing. Missing is the time since
@@ -205,7 +207,7 @@ func inBatch(f Facts) Cause {
 			Since: f.Handed}
 	case l.State == jjm.New || l.State == jjm.Submitting:
 		return Cause{Code: Submitting, Text: "cluster " + cmp.Or(l.Cluster, "of its choice") + " is being given it",
-			Since: f.Handed}
+			Since: f.Handed, Remedy: f.Hangs}
 	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
 		return Cause{Code: Starting, Text: "the batch system is starting it", Since: since(l)}
 	case l.State == jjm.Submitted:
