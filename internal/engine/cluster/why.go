@@ -22,7 +22,7 @@ func NewCauses(cs *Clusters) Causes { return Causes{cs} }
 // memory lock. It remembers what it found out about clusters and places.
 func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge {
 	kept := map[int32]why.Cause{} // by place
-	silent, excluded := map[string]why.Cause{}, map[string]int{}
+	silent, excluded := map[string]why.Cause{}, map[string][]jjm.Exclusion{}
 	loads := sync.OnceValue(func() share.Loads { return cs.site.Loads(mem) })
 	of := func(l *jjm.LocalJob, own *why.Own) why.Cause {
 		f := why.Facts{Local: l, Now: now, Unsent: state.Unsent(l) != 0}
@@ -40,7 +40,7 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			return why.Of(f)
 		}
 		if _, known := silent[l.Cluster]; !known {
-			silent[l.Cluster], excluded[l.Cluster] = c.silentTo(c.Account(g.Job.Owner)), len(mem.ExcludedAt(l.Cluster, now))
+			silent[l.Cluster], excluded[l.Cluster] = c.silentTo(c.Account(g.Job.Owner)), mem.ExclusionsAt(l.Cluster, now)
 		}
 		if own != nil {
 			f.Missing, f.Unjudged = own.Missing, own.Unjudged

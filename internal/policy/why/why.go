@@ -85,8 +85,8 @@ type Facts struct {
 	Missing jjm.Time
 	// Names are the names of the local job in the batch system, for remedies.
 	Names Names
-	// Excluded is the number of hosts of the cluster on which administrators let no job start.
-	Excluded int
+	// Excluded are the exclusions of hosts of the cluster on which administrators let no job start.
+	Excluded []jjm.Exclusion
 	// Unjudged has a text and a time if an error prevents the verdict on the ended attempt of the local job.
 	Unjudged Cause
 }
@@ -211,7 +211,7 @@ func inBatch(f Facts) Cause {
 	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
 		return Cause{Code: Starting, Text: "the batch system is starting it", Since: since(l)}
 	case l.State == jjm.Submitted:
-		return besideExcluded(queued(l, f.Names), l.Cluster, f.Excluded)
+		return besideExcluded(queued(l, f.Names), l, f.Excluded)
 	case l.State == jjm.Running && l.Suspended != 0:
 		return Cause{Code: Suspended, Text: "cluster " + l.Cluster + " has suspended it", Since: l.Suspended,
 			Remedy: "if the cluster makes room for more urgent jobs, it continues the job by itself; if a person suspended " +
@@ -252,11 +252,23 @@ func queued(l *jjm.LocalJob, n Names) Cause {
 	return c
 }
 
-// besideExcluded adds the number of excluded hosts of a cluster to the evidence of a cause.
-func besideExcluded(c Cause, cluster string, hosts int) Cause {
-	if hosts > 0 {
-		c.Text += fmt.Sprintf("; cluster %s has %s: jjm exclude --list", cluster, jjm.Count(hosts, "excluded host"))
+// besideExcluded adds to a queued local job's cause the number of excluded hosts of the cluster. If no host fits the
+// local job, it also adds the first order, and the commands that submit the local job without it.
+func besideExcluded(c Cause, l *jjm.LocalJob, hosts []jjm.Exclusion) Cause {
+	if len(hosts) == 0 {
+		return c
 	}
+	c.Text += fmt.Sprintf("; cluster %s has %s: jjm exclude --list", l.Cluster, jjm.Count(len(hosts), "excluded host"))
+	if l.Waits == nil || !fitsNone(l.Waits.Reason) {
+		return c
+	}
+	c.Text += "; that may be why: " + hosts[0].String()
+	remedy := fmt.Sprintf("if it fits only excluded hosts, an administrator runs jjm include HOST; then jjm hold %s and "+
+		"jjm release %[1]s submit it again with that host", l.ID)
+	if c.Remedy != "" {
+		remedy += "; else: " + c.Remedy
+	}
+	c.Remedy = remedy
 	return c
 }
 

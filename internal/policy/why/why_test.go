@@ -156,6 +156,7 @@ func TestOf(t *testing.T) {
 		return &jjm.LocalJob{ID: id, State: jjm.Held, Holding: &jjm.Holding{By: by, Text: "no disk", Since: 8}}
 	}
 	limit := why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
+	wn13 := jjm.Exclusion{Cluster: "slurm", Host: "wn13", By: "root", Since: 2, Reason: "eats jobs"}
 	limitNoted := limit
 	limitNoted.Text += "; nothing to do: jjm submits it by itself as other local jobs end"
 	for name, test := range map[string]struct {
@@ -173,6 +174,16 @@ func TestOf(t *testing.T) {
 					"of Slurm runs sacctmgr modify qos NAME set MaxWall=TIME"}},
 		"a node that a reservation keeps": {why.Facts{Local: waits("ReqNodeNotAvail, UnavailableNodes:n1")},
 			why.Cause{Code: why.Queued, Text: "ReqNodeNotAvail, UnavailableNodes:n1 (squeue)", Since: 3, Until: 99}},
+		"no node fits beside an excluded host": {
+			why.Facts{Local: waits("BadConstraints"), Excluded: []jjm.Exclusion{wn13}},
+			why.Cause{Code: why.Stuck, Since: 3, Until: 99, Text: "BadConstraints (squeue); cluster slurm has 1 excluded " +
+				"host: jjm exclude --list; that may be why: wn13 is excluded by root since " + wn13.Since.Local() +
+				" until somebody includes it: eats jobs", Remedy: "if it fits only excluded hosts, an administrator runs jjm " +
+				"include HOST; then jjm hold 17.3 and jjm release 17.3 submit it again with that host; else: no node fits " +
+				"what it asks for: change its features, cores or memory"}},
+		"other reasons beside an excluded host": {why.Facts{Local: waits("Resources"), Excluded: []jjm.Exclusion{wn13}},
+			why.Cause{Code: why.Queued, Since: 3, Until: 99,
+				Text: "Resources (squeue); cluster slurm has 1 excluded host: jjm exclude --list"}},
 		"a limit that ends of other jobs lift": {why.Facts{Local: waits("QOSMaxJobsPerUserLimit")},
 			why.Cause{Code: why.Queued, Text: "QOSMaxJobsPerUserLimit (squeue)", Since: 3, Until: 99,
 				Remedy: "limit MaxJobsPerUser of QOS (the usual one): it goes on by itself as other jobs there end; to raise " +
@@ -195,9 +206,10 @@ func TestOf(t *testing.T) {
 			why.Cause{Code: why.BackOff, Text: "tried again after: exit code 3; nothing to do: jjm submits it again by " +
 				"itself at that time", Since: 4, Until: 50}},
 		"a lost answer": {why.Facts{Handed: 7, Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.Doubtful,
-			Cluster: "slurm"}}, why.Cause{Code: why.Doubtful, Since: 7, Text: "the answer to its submission was lost; jjm searches " +
-			"cluster slurm for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats " +
-			"the search by itself"}},
+			Cluster: "slurm"}},
+			why.Cause{Code: why.Doubtful, Since: 7, Text: "the answer to its submission was lost; jjm searches " +
+				"cluster slurm for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats " +
+				"the search by itself"}},
 		"a limit with a remedy": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true,
 			Kept: why.Cause{Code: why.Limit, Text: "x", Since: 9, Remedy: "raise it"}},
 			why.Cause{Code: why.Limit, Text: "x", Since: 9, Remedy: "raise it"}},
