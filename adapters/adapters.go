@@ -90,6 +90,12 @@ type Diagnoser interface {
 	Diagnosis() string
 }
 
+// SubmitNamer is implemented by adapters that submit with a command. SubmitCommand returns the name of the program,
+// such as "sbatch". It does no I/O.
+type SubmitNamer interface {
+	SubmitCommand() string
+}
+
 // Capabilities describes the limits and properties of a batch system, including those of its adapter.
 type Capabilities struct {
 	// MaxBulk is the largest number of jobs in one Submit.

@@ -43,6 +43,9 @@ func (a *Adapter) Diagnosis() string {
 	return strings.Join(p.command.argv(p.values(a.config.Queue)), " ")
 }
 
+// SubmitCommand returns the first word of the description's submit command.
+func (a *Adapter) SubmitCommand() string { return a.d.submit.command.words[0].fill(values{}, "") }
+
 // values returns the words that replace %__OPTIONS__ in the command: the words that select the cluster's default queue,
 // if the cluster has one.
 func (p probe) values(queue string) values {

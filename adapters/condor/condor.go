@@ -227,6 +227,9 @@ func (a *Adapter) Name() string { return a.name }
 // Diagnosis returns the command that lists the schedds that report to the collector.
 func (a *Adapter) Diagnosis() string { return "condor_status -schedd" }
 
+// SubmitCommand returns the name of the program that submits jobs.
+func (a *Adapter) SubmitCommand() string { return "condor_submit" }
+
 // Capabilities returns the capabilities of HTCondor with this configuration.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()

@@ -76,6 +76,7 @@ var (
 	_ adapters.HostChecker = (*Adapter)(nil)
 	_ adapters.BulkLimiter = (*Adapter)(nil)
 	_ adapters.Diagnoser   = (*Adapter)(nil)
+	_ adapters.SubmitNamer = (*Adapter)(nil)
 	_ io.Closer            = (*Adapter)(nil)
 	_ adapters.Prober      = probing{}
 )
@@ -203,6 +204,14 @@ func (a *Adapter) MaxBulkOf(r jjm.Request) int {
 func (a *Adapter) Diagnosis() string {
 	if d, ok := a.inner.(adapters.Diagnoser); ok {
 		return d.Diagnosis()
+	}
+	return ""
+}
+
+// SubmitCommand returns the inner adapter's program that submits jobs, "" if none is known.
+func (a *Adapter) SubmitCommand() string {
+	if s, ok := a.inner.(adapters.SubmitNamer); ok {
+		return s.SubmitCommand()
 	}
 	return ""
 }

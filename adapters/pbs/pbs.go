@@ -166,6 +166,9 @@ func (a *Adapter) Name() string { return a.name }
 // Diagnosis returns the command that shows the state of the server.
 func (a *Adapter) Diagnosis() string { return "qstat -B" }
 
+// SubmitCommand returns the name of the program that submits jobs.
+func (a *Adapter) SubmitCommand() string { return "qsub" }
+
 // Capabilities returns the capabilities of this complex. Facts that were not yet probed have safe defaults.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()

@@ -171,6 +171,9 @@ func (a *Adapter) Name() string { return a.name }
 // Diagnosis returns the command that shows the queues if the qmaster answers.
 func (a *Adapter) Diagnosis() string { return "qstat -f" }
 
+// SubmitCommand returns the name of the program that submits jobs.
+func (a *Adapter) SubmitCommand() string { return "qsub" }
+
 // Capabilities returns the capabilities of this Grid Engine. Until Probe has succeeded, the values are cautious.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()

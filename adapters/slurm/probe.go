@@ -53,6 +53,14 @@ const ping = "scontrol ping"
 // Diagnosis returns the command that shows whether the controllers run.
 func (a *Adapter) Diagnosis() string { return ping }
 
+// SubmitCommand returns the name of the program that submits jobs, "" if slurmrestd submits them.
+func (a *Adapter) SubmitCommand() string {
+	if a.rest != nil {
+		return ""
+	}
+	return "sbatch"
+}
+
 // Probe checks whether the controller answers, and then reads its settings and partitions. The first command is ping.
 func (a *Adapter) Probe(ctx context.Context) error {
 	out, err := a.timed.Run(ctx, nil, strings.Fields(ping)...)

@@ -68,7 +68,34 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 		"a limit": {options{sim: adaptertest.SimConfig{MaxJobs: 4, Life: 10 * time.Hour}}, func(w *world) {
 			id := w.submit(alice, mc(6))
 			w.causes(id, why.Running, 4, "they run")
-			w.causes(id, why.Limit, 2, "simulated: at most")
+			c := w.causes(id, why.Limit, 2, "simulated: at most")
+			w.pass(10 * time.Minute)
+			if later := w.causes(id, why.Limit, 2, ""); c.Since == 0 || later.Since != c.Since {
+				w.t.Errorf("since %v, 10 minutes ago since %v: want the first refusal", later.Since, c.Since)
+			}
+		}},
+		"a site's own limit": {options{sim: long, config: func(c *engineConfig) { c.MaxPending = 2 }}, func(w *world) {
+			id := w.submit(alice, mc(4))
+			c := w.causes(id, why.Limit, 2, "engine.max_pending")
+			if c.Since == 0 || c.Since > jjm.At(w.now()) {
+				w.t.Errorf("%+v: want the time since which it has waited", c)
+			}
+		}},
+		"a start": {options{sim: adaptertest.SimConfig{Slots: 1, Life: 10 * time.Hour}}, func(w *world) {
+			id := w.submit(alice, mc(2))
+			w.causes(id, why.Queued, 1, "")
+			w.pass(time.Hour)
+			before := jjm.At(w.now())
+			w.adapter.onList.set(func(l *adapters.Listing) {
+				for i := range l.Reports {
+					if r := &l.Reports[i]; r.State == jjm.BatchQueued {
+						r.State = jjm.BatchStarting
+					}
+				}
+			})
+			if c := w.causes(id, why.Starting, 1, ""); c.Since < before {
+				w.t.Errorf("%+v: want the time at which the batch system said so, after %v", c, before)
+			}
 		}},
 		"a queue": {options{sim: adaptertest.SimConfig{Slots: 1, Life: 10 * time.Hour}}, func(w *world) {
 			id := w.submit(alice, mc(3))
@@ -93,8 +120,12 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 			}
 			w.causes(id, why.Running, 1, "it runs on ")
 			w.pass(time.Hour)
-			if later := w.causes(id, why.Suspended, 1, ""); later.Since != c.Since {
-				w.t.Errorf("suspended since %v, an hour ago since %v", later.Since, c.Since)
+			for _, when := range []string{"after an hour", "after a restart"} {
+				if later := w.causes(id, why.Suspended, 1, ""); later.Since != c.Since {
+					w.t.Errorf("%s suspended since %v, before since %v", when, later.Since, c.Since)
+				}
+				w.reopen()
+				w.pass(time.Hour)
 			}
 			w.adapter.onList.set(nil)
 			w.causes(id, why.Running, 2, "they run")
@@ -148,15 +179,27 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 			}
 		}},
 		"a maintenance window": {options{sim: long}, func(w *world) {
-			w.announce(time.Hour, 5*time.Hour)
-			w.causes(w.submit(alice, mc(2, lasting("12h"))), why.Maintenance, 2, "new disks")
+			o := w.announce(time.Hour, 5*time.Hour)
+			c := w.causes(w.submit(alice, mc(2, lasting("12h"))), why.Maintenance, 2, "new disks")
+			if c.Since != o.Since || c.Until != o.Until {
+				w.t.Errorf("%+v: want the times of %+v", c, o)
+			}
 		}},
 		"a kill that the batch system ignores": {options{sim: long}, func(w *world) {
 			id := w.submit(alice, mc(2))
 			w.running(id, 2)
 			w.sim.IgnoreCancels(1000)
+			before := jjm.At(w.now())
 			w.kill(id.String() + ".1")
-			w.causes(id, why.Killing, 1, "")
+			c := w.causes(id, why.Killing, 1, "")
+			if c.Since < before {
+				w.t.Errorf("%+v: want the time of the kill, after %v", c, before)
+			}
+			w.pass(time.Hour)
+			w.reopen()
+			if later := w.causes(id, why.Killing, 1, ""); later.Since != c.Since {
+				w.t.Errorf("after a restart killing since %v, before since %v", later.Since, c.Since)
+			}
 			w.causes(id, why.Running, 1, "")
 		}},
 	} {
@@ -208,6 +251,12 @@ func TestWhy_OfAGridJobThatWaitsForFiles(t *testing.T) {
 		if !strings.HasSuffix(c.Text, "it reads raw") || !strings.Contains(c.Remedy, "jjm dataset close raw") {
 			t.Errorf("%+v", c)
 		}
+		w.pass(time.Hour)
+		w.reopen()
+		w.until(time.Hour, "it waits for files again", func() bool {
+			later := w.why(id).Grid
+			return later != nil && later.Code == string(why.Files) && c.Since != 0 && later.Since == c.Since
+		})
 		w.closeDataset(alice, "raw")
 		w.final(time.Hour, id)
 	})

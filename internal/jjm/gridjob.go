@@ -114,6 +114,9 @@ type Step struct {
 	// Made is the number of local jobs made so far. Closed is true if no more will be made.
 	Made   int  `json:"made"`
 	Closed bool `json:"closed"`
+	// LastMade is when the last local jobs were made; before the first, when the step was prepared. It is 0 if that is
+	// not known. Only causes show it, so records and the socket do not have it.
+	LastMade Time `json:"-"`
 	// Carry is the splitter's state between calls, as JSON. It is stored in the same transaction as the parts of the
 	// call that returned it.
 	Carry []byte `json:"carry,omitempty"`

@@ -33,6 +33,12 @@ type LocalJob struct {
 	// Failing is set while the local job is being killed because a person forces it to failed. It names the person and the
 	// reason. After the kill, the local job is failed in phase Forced instead of killed.
 	Failing string `json:"failing,omitempty"`
+	// Since is the time of the last change of State or Phase or, while Kill is set, the time at which the kill was
+	// requested. It is 0 if that is not known. Only causes show it, so records and the socket do not have it.
+	Since Time `json:"-"`
+	// Suspended is the time of the first listing in a row that shows the batch job of a running local job as suspended, 0
+	// if it is not suspended. Only causes show it.
+	Suspended Time `json:"-"`
 
 	// Cluster to Ended describe the current or last attempt: its cluster, the tag of its bulk and its position there,
 	// the batch system's id, the host, and when it was submitted, started and ended.

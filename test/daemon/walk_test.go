@@ -28,7 +28,7 @@ func always() []string {
 		"down", "find", "force", "generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns",
 		"lostinputs", "notify", "offtypes", "outputs", "proof", "remove", "report", "required", "resources", "resplit",
 		"rollback", "run", "selection", "set", "short", "status", "steps", "top", "trace", "typesplit", "why", "whyceiling",
-		"words"}
+		"whyhangs", "words"}
 }
 
 // TestWalks runs scripts that contain commands of users and the expected output. Each script has a separate daemon,

@@ -153,7 +153,8 @@ func selected(g *state.Grid, ref jjm.Ref) ([]jjm.LocalJob, error) {
 func factsOf(mem state.Memory, g *state.Grid) why.GridFacts {
 	f := why.GridFacts{ID: g.Job.ID, Status: g.Job.Status, Reason: g.Job.Reason, Accepted: g.Job.Accepted,
 		Ended: g.Job.Ended, Trouble: g.Trouble(), Awaited: awaited(mem, &g.Job), Prepared: g.Job.Step.Prepared,
-		Closed: g.Closed(), Idle: g.Idle(), Unfinished: g.Live()}
+		Closed: g.Closed(), Idle: g.Idle(), Unfinished: g.Live(),
+		LastMade: g.Job.Step.LastMade}
 	if !g.Job.Step.Closed {
 		for _, d := range g.Job.Spec.Datasets {
 			f.Reads = append(f.Reads, cmp.Or(d.Name, d.Container))

@@ -19,6 +19,7 @@ type obstacle struct {
 	reason  string    // for people; of a silent cluster, why it does not answer
 	remedy  string    // what a person can do, if the code is why.Silent
 	since   jjm.Time  // when it began, 0 if that is not known
+	until   jjm.Time  // when it ends by itself, 0 if that is not known
 	// shorten is the grid job whose local jobs could go if they requested a shorter walltime; 0 if that does not help.
 	shorten jjm.GridID
 }
@@ -50,6 +51,8 @@ type clusterFacts struct {
 	order  jjm.Order // the order that pauses the cluster, or the queue of the local jobs
 	paused bool      // whether there is such an order
 	window string    // why a maintenance window closes the cluster, "" if none does
+	// since is when the window began to close the cluster for the local jobs, until is the end of the window.
+	since, until jjm.Time
 	// early is the grid job if no window has begun yet, so that shorter local jobs would end before; else 0.
 	early  jjm.GridID
 	silent why.Cause // why the cluster does not answer, since when, and what to do; no text if it answers
@@ -61,7 +64,7 @@ func (f *clusterFacts) obstacle() obstacle {
 	case f.paused:
 		return obstacle{code: why.Paused, order: f.order}
 	case f.window != "":
-		return obstacle{code: why.Maintenance, reason: f.window, shorten: f.early}
+		return obstacle{code: why.Maintenance, reason: f.window, shorten: f.early, since: f.since, until: f.until}
 	case f.silent.Text != "":
 		return obstacle{code: why.Silent, cluster: f.name, reason: f.silent.Text,
 			remedy: f.silent.Remedy, since: f.silent.Since}
@@ -82,7 +85,7 @@ func (o *obstacle) text() string {
 
 // cause returns the obstacle as the cause for which local jobs of a user wait, with its remedy.
 func (o *obstacle) cause(user string) why.Cause {
-	c := why.Cause{Code: o.code, Text: o.text(), Since: o.since}
+	c := why.Cause{Code: o.code, Text: o.text(), Since: o.since, Until: o.until}
 	switch o.code {
 	case why.Paused:
 		c.Since, c.Until = o.order.Since, o.order.Until
@@ -119,6 +122,7 @@ func (cs *Clusters) placeObstacles(mem state.Memory, g *state.Grid, place int32,
 	r := state.RequestAt(&g.Job, place)
 	for _, name := range mem.Candidates(g, place) {
 		f := clusterFacts{name: name, window: cs.site.Window(mem, name, r, now), silent: cs.all[name].silent()}
+		f.since, f.until = cs.site.WindowTimes(mem, name, r, now)
 		if !plan.Begun(mem.Windows(name, r, now), now) {
 			f.early = g.Job.ID
 		}

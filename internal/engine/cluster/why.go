@@ -22,7 +22,7 @@ func NewCauses(cs *Clusters) Causes { return Causes{cs} }
 // memory lock. It remembers what it found out about clusters and places.
 func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge {
 	kept := map[int32]why.Cause{} // by place
-	silent, excluded := map[string]why.Cause{}, map[string]int{}
+	silent, excluded := map[string]why.Cause{}, map[string][]jjm.Exclusion{}
 	loads := sync.OnceValue(func() share.Loads { return cs.site.Loads(mem) })
 	of := func(l *jjm.LocalJob, own *why.Own) why.Cause {
 		f := why.Facts{Local: l, Now: now, Unsent: state.Unsent(l) != 0}
@@ -40,14 +40,17 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			return why.Of(f)
 		}
 		if _, known := silent[l.Cluster]; !known {
-			silent[l.Cluster], excluded[l.Cluster] = c.silentTo(c.Account(g.Job.Owner)), len(mem.ExcludedAt(l.Cluster, now))
+			silent[l.Cluster], excluded[l.Cluster] = c.silentTo(c.Account(g.Job.Owner)), mem.ExclusionsAt(l.Cluster, now)
 		}
 		if own != nil {
-			f.Missing, f.Suspended, f.Unjudged = own.Missing, own.Suspended, own.Unjudged
+			f.Missing, f.Unjudged = own.Missing, own.Unjudged
 		}
 		f.Refused, f.Silent, f.Excluded = refusedBulk(c, mem, l), silent[l.Cluster], excluded[l.Cluster]
 		if b := mem.Bulk(l.Tag); b != nil {
 			f.Handed = b.Created
+			if r := c.submitter.Running(c.Account(b.Owner)); r.Tag == l.Tag {
+				f.Handed, f.Hangs = r.Since, c.hangs(r.Since, now)
+			}
 		}
 		if l.Waits != nil {
 			f.Names = c.namesOf(g.Job.Owner, state.RequestAt(&g.Job, l.Place))
@@ -58,28 +61,23 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 }
 
 // own returns a function that returns the facts that belong to a single local job: since when it has been missing from
-// listings or suspended, and the error that prevents its verdict. It returns nil if no local job has such facts, which
-// is the rule.
+// listings, and the error that prevents its verdict. It returns nil if no local job has such facts, which is the rule.
 func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
 	missing := map[string]map[jjm.AttemptID]outage.Absent{} // by cluster
-	suspended := map[string]map[jjm.AttemptID]jjm.Time{}
 	for name, c := range cs.all {
-		if s := c.watcher.Suspended(); len(s) > 0 {
-			suspended[name] = s
-		}
 		if m := c.health.Missing(); len(m) > 0 {
 			missing[name] = m
 		}
 	}
 	unjudged := cs.ends.Trouble(now).Attempts > 0
-	if !unjudged && len(missing) == 0 && len(suspended) == 0 {
+	if !unjudged && len(missing) == 0 {
 		return nil
 	}
 	return func(l *jjm.LocalJob) *why.Own {
 		if state.Unsent(l) != 0 || cs.all[l.Cluster] == nil {
 			return nil
 		}
-		own := why.Own{Suspended: suspended[l.Cluster][l.AttemptID()]}
+		var own why.Own
 		// a local job whose end is being collected has left the batch system, unless this takes too long
 		if m := missing[l.Cluster][l.AttemptID()]; m.Overdue || l.State < jjm.Completing {
 			own.Missing = m.Since
@@ -118,6 +116,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 		Remedy: "see jjm clusters; jjm tries again by itself"}
 	if learnt, _ := c.share.Most(c.Account(b.Owner)); learnt > 0 {
 		out.Code, out.Remedy = why.Limit, why.OnRefusal(b.Error, c.namesOf(b.Owner, b.Request))
+		out.Since = c.share.LimitSince(c.Account(b.Owner))
 	}
 	return out
 }
@@ -136,13 +135,16 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	if c := cs.refusedBy(mem, g, place, now); c.Code != "" {
 		return c
 	}
-	if text := cs.site.Full(mem, g, place, loads(), now); text != "" {
-		return why.Cause{Code: why.Limit, Text: text, Remedy: why.OnRefusal(text, why.Names{})}
+	if text, since := cs.site.FullSince(mem, g, place, loads(), now); text != "" {
+		return why.Cause{Code: why.Limit, Text: text, Since: since, Remedy: why.OnRefusal(text, why.Names{})}
 	}
 	if c := cs.submissionFails(mem, g, place, now); c.Code != "" {
 		return c
 	}
-	return cs.ceilings(mem, g, place, now)
+	if c := cs.ceilings(mem, g, place, now); c.Code != "" {
+		return c
+	}
+	return cs.handing(mem, g, place, now)
 }
 
 // refusedBy returns why no cluster accepts the local jobs of g with a place. If the clusters have different causes, the

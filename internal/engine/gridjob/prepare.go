@@ -60,6 +60,7 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 	}
 	err = js.s.Change(ctx, "prepare", func(c *state.Change) error {
 		g := c.Grid(id)
+		g.Step.LastMade = c.Now
 		g.Step.Prepared, g.Step.Cluster, g.Step.Clusters = true, fit.Clusters[0], fit.Clusters
 		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.Notes), cut.Jobs
 		if !g.Kill { // a grid job that is being killed stays aborting

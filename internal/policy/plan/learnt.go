@@ -14,6 +14,8 @@ type Learnt struct {
 	step int      // the number of jobs by which the limit grows next
 	set  jjm.Time // the time of the last refusal
 	why  string   // the batch system's words at the last refusal
+	// first is the time of the first refusal since which a limit has been known without a gap.
+	first jjm.Time
 }
 
 // learntFor is the time after the last refusal at which a limit is dropped. triedAfter is the time after which jjm
@@ -26,7 +28,24 @@ const (
 // Refused returns the limit after a bulk of n jobs was refused. have is the number of the account's other jobs. The
 // limit is have plus half of the bulk, but at least one job.
 func Refused(have, n int, why string, now jjm.Time) Learnt {
-	return Learnt{most: max(have+n/2, 1), step: 1, set: now, why: why}
+	return Learnt{most: max(have+n/2, 1), step: 1, set: now, first: now, why: why}
+}
+
+// After returns the limit l, which replaces the limit before. It begins with the first refusal of before if before is
+// still known at the last refusal of l.
+func (l Learnt) After(before Learnt) Learnt {
+	if most, _ := before.Most(l.set); most > 0 {
+		l.first = before.first
+	}
+	return l
+}
+
+// First returns the time of the first refusal since which a limit has been known without a gap, 0 if none is known.
+func (l Learnt) First(now jjm.Time) jjm.Time {
+	if most, _ := l.Most(now); most == 0 {
+		return 0
+	}
+	return l.first
 }
 
 // Accepted returns the limit after a bulk was accepted. have is the number of jobs of the account, including the bulk.

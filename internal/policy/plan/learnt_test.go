@@ -51,6 +51,27 @@ func TestLearnt_HalvesGrowsAndIsForgotten(t *testing.T) {
 	}
 }
 
+// A limit begins with the first of the refusals between which it was never dropped.
+func TestLearnt_BeginsWithTheFirstRefusal(t *testing.T) {
+	refused := func(minutes int) Learnt {
+		return Refused(4, 6, "too many", jjm.Time(1).Add(time.Duration(minutes)*time.Minute))
+	}
+	first := jjm.Time(1)
+	l := refused(30).After(refused(0).After(Learnt{}))
+	if l = l.Accepted(9); l.First(first.Add(time.Hour)) != first {
+		t.Errorf("two refusals: since %v", l.First(first.Add(time.Hour)))
+	}
+	if got := refused(80).After(l).First(first.Add(81 * time.Minute)); got != first {
+		t.Errorf("three refusals: since %v", got)
+	}
+	if got := refused(90).After(l).First(first.Add(91 * time.Minute)); got != first.Add(90*time.Minute) {
+		t.Errorf("the limit was dropped before the last refusal: since %v", got)
+	}
+	if got := l.First(first.Add(90 * time.Minute)); got != 0 {
+		t.Errorf("a dropped limit: since %v", got)
+	}
+}
+
 // Whatever the limit of the batch system is, the account reaches it: some jobs can always be submitted while there is
 // room, and a bounded number of refusals suffices.
 func TestLearnt_FindsEveryLimit(t *testing.T) {

@@ -20,6 +20,31 @@ func hour(n int) jjm.Time {
 	return jjm.At(time.Unix(1_700_000_000, 0)).Add(time.Duration(n) * time.Hour)
 }
 
+// A window prevents a submission from its announcement on, or from the time at which the job would no longer end before
+// it. The times stay the same once the window has begun.
+func TestShutTimes(t *testing.T) {
+	announced := window(10, 12)
+	announced.Since = hour(2)
+	asked := func(hours int) Stay { return Stay{Most: time.Duration(hours) * time.Hour, Text: "x"} }
+	for name, c := range map[string]struct {
+		stay         Stay
+		now          jjm.Time
+		since, until jjm.Time
+	}{
+		"it fits":                       {asked(3), hour(6), 0, 0},
+		"it no longer fits":             {asked(3), hour(8), hour(7), hour(12)},
+		"it never fitted":               {asked(9), hour(8), hour(2), hour(12)},
+		"no walltime":                   {Stay{}, hour(8), hour(2), hour(12)},
+		"it fitted before the window":   {asked(3), hour(11), hour(7), hour(12)},
+		"the window is over":            {asked(3), hour(12), 0, 0},
+		"no walltime inside the window": {Stay{}, hour(11), hour(2), hour(12)},
+	} {
+		if since, until := ShutTimes([]jjm.Order{announced}, c.stay, c.now); since != c.since || until != c.until {
+			t.Errorf("%s: since %v until %v, want %v and %v", name, since, until, c.since, c.until)
+		}
+	}
+}
+
 func TestShut_OnlyWhatEndsBeforeAWindowIsSubmitted(t *testing.T) {
 	asked := func(d time.Duration) Stay {
 		return StayOf(jjm.Request{Walltime: jjm.Duration(d)}, time.Hour, time.Hour)

@@ -48,6 +48,8 @@ type GridFacts struct {
 	Unfinished       int
 	// Reads are the names of the datasets for whose files the first step of the grid job waits.
 	Reads []string
+	// LastMade is when the last local jobs were made; before the first, when the grid job was prepared; 0 if unknown.
+	LastMade jjm.Time
 	// Filling are the unfinished grid jobs that fill these datasets with their outputs.
 	Filling []jjm.GridID
 }
@@ -85,7 +87,7 @@ func OfGrid(f GridFacts) (Cause, bool) {
 
 // files returns the cause of a grid job that waits for files.
 func files(f GridFacts) Cause {
-	c := Cause{Code: Files, Text: f.Idle}
+	c := Cause{Code: Files, Text: f.Idle, Since: f.LastMade}
 	if len(f.Reads) == 0 {
 		return c
 	}

@@ -4,8 +4,8 @@ import "jjm/internal/jjm"
 
 // Own holds the facts that belong to a single local job: see Facts.
 type Own struct {
-	Missing, Suspended jjm.Time
-	Unjudged           Cause
+	Missing  jjm.Time
+	Unjudged Cause
 }
 
 // Judge finds the causes of the unfinished local jobs of one grid job at the time Now.
@@ -85,7 +85,7 @@ type pile struct {
 	own   *Own
 	jobs  int
 
-	notBefore, submitted, started, ended, held, starts jjm.Time
+	since, notBefore, submitted, started, suspended, ended, held, starts jjm.Time
 }
 
 // newPile returns a pile with one local job.
@@ -98,8 +98,10 @@ func newPile(l *jjm.LocalJob, own *Own) pile {
 // count adds a local job.
 func (p *pile) count(l *jjm.LocalJob) {
 	p.jobs++
+	p.since = earlier(p.since, since(l))
 	p.notBefore, p.submitted = earlier(p.notBefore, l.NotBefore), earlier(p.submitted, l.Submitted)
 	p.started, p.ended = earlier(p.started, l.Started), earlier(p.ended, l.Ended)
+	p.suspended = earlier(p.suspended, l.Suspended)
 	if l.Holding != nil {
 		p.held = earlier(p.held, l.Holding.Since)
 	}
@@ -111,6 +113,7 @@ func (p *pile) count(l *jjm.LocalJob) {
 // local returns a local job like the first, with the earliest times of all.
 func (p *pile) local() *jjm.LocalJob {
 	l := *p.first
+	l.Since, l.Suspended = p.since, p.suspended
 	l.NotBefore, l.Submitted, l.Started, l.Ended = p.notBefore, p.submitted, p.started, p.ended
 	if l.Holding.Now() {
 		h := *l.Holding
@@ -129,7 +132,7 @@ func alike(a, b *jjm.LocalJob, now jjm.Time) bool {
 	waits := a.NotBefore > now
 	return a.State == b.State && a.Phase == b.Phase && a.Kill == b.Kill && a.Place == b.Place &&
 		a.Cluster == b.Cluster && a.Failing == b.Failing &&
-		waits == (b.NotBefore > now) && (!waits || a.Message == b.Message) &&
+		(a.Suspended != 0) == (b.Suspended != 0) && waits == (b.NotBefore > now) && (!waits || a.Message == b.Message) &&
 		(a.State != jjm.Submitting || a.Tag == b.Tag) &&
 		(a.State != jjm.Submitted || sameWaiting(a.Waits, b.Waits)) &&
 		sameHolding(a.Holding, b.Holding)

@@ -88,12 +88,27 @@ func reasonOf(word string) (reason, bool) {
 	return onResource(word)
 }
 
+// fitsNone reports whether a pending reason of Slurm says that no node fits the job now. Nodes that the job itself
+// excludes do not fit, and jjm's jobs exclude the excluded hosts.
+func fitsNone(pending string) bool {
+	switch wordOf(pending) {
+	case "BadConstraints", "ReqNodeNotAvail":
+		return true
+	}
+	return false
+}
+
+// wordOf returns the word of a pending reason, which text may follow.
+func wordOf(pending string) string {
+	word, _, _ := strings.Cut(strings.Trim(pending, "()"), ",")
+	word, _, _ = strings.Cut(word, " ")
+	return word
+}
+
 // adviceOn returns the remedy for a pending reason, "" if none is known or needed. clears is false if the reason stays
 // until a person changes something.
 func adviceOn(pending string, n Names) (remedy string, clears bool) {
-	word, _, _ := strings.Cut(strings.Trim(pending, "()"), ",")
-	word, _, _ = strings.Cut(word, " ")
-	r, known := reasonOf(word)
+	r, known := reasonOf(wordOf(pending))
 	if !known {
 		return "", true
 	}

@@ -75,18 +75,18 @@ type Facts struct {
 	// submission was refused. Handed is when the bulk of the local job was made, 0 if there is none.
 	Refused Cause
 	Handed  jjm.Time
+	// Hangs is advice about the submission of the local job, set if the submission has run for long.
+	Hangs string
 	// Gone is set if the configuration no longer has the cluster of the local job.
 	Gone bool
 	// Silent has a text, a time and a remedy if the cluster of the local job answers no listing. Missing is the time since
 	// which the local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
-	// Suspended is the time since which listings show the batch job as suspended, 0 if it is not suspended.
-	Suspended jjm.Time
 	// Names are the names of the local job in the batch system, for remedies.
 	Names Names
-	// Excluded is the number of hosts of the cluster on which administrators let no job start.
-	Excluded int
+	// Excluded are the exclusions of hosts of the cluster on which administrators let no job start.
+	Excluded []jjm.Exclusion
 	// Unjudged has a text and a time if an error prevents the verdict on the ended attempt of the local job.
 	Unjudged Cause
 }
@@ -112,7 +112,7 @@ func Of(f Facts) Cause {
 	case f.Unjudged.Text != "":
 		return Cause{Code: Collecting, Text: f.Unjudged.Text, Since: f.Unjudged.Since, Remedy: unjudged}
 	case f.Refused.Code != "":
-		return f.Refused
+		return limited(f.Refused)
 	case f.Silent.Text != "":
 		return Cause{Code: Unknown, Since: f.Silent.Since, Remedy: f.Silent.Remedy,
 			Text: "cluster " + l.Cluster + " answers no listing, and the local job goes on meanwhile: " + f.Silent.Text}
@@ -128,10 +128,11 @@ const unjudged = "jjm tries again by itself; an administrator sees the reason in
 
 // killing returns the cause of a local job for which a kill was requested.
 func killing(f Facts) Cause {
-	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it"}
+	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it", Since: since(f.Local)}
 	if f.Local.Failing != "" {
 		c.Text += "; then it is failed: " + f.Local.Failing
 	}
+	c.Text += "; nothing to do: jjm repeats the cancel by itself until then"
 	switch {
 	case f.Unjudged.Text != "":
 		c.Text, c.Since, c.Remedy = f.Unjudged.Text, f.Unjudged.Since, unjudged
@@ -166,12 +167,33 @@ func unsent(f Facts) Cause {
 	l := f.Local
 	switch {
 	case l.NotBefore > f.Now:
-		return Cause{Code: BackOff, Text: "tried again after: " + cmp.Or(l.Message, "a failure"), Since: l.Ended,
-			Until: l.NotBefore}
+		return Cause{Code: BackOff, Since: l.Ended, Until: l.NotBefore,
+			Text: "tried again after: " + cmp.Or(l.Message, "a failure") +
+				"; nothing to do: jjm submits it again by itself at that time"}
+	case f.Kept.Code == Limit:
+		f.Kept.Since = max(f.Kept.Since, since(l))
+		return limited(f.Kept)
 	case f.Kept.Code != "":
 		return f.Kept
 	}
-	return Cause{Code: Next, Text: "it is submitted with one of the next bulks"}
+	return Cause{Code: Next, Text: "it is submitted with one of the next bulks", Since: since(l)}
+}
+
+// limited returns a cause with the addition that it ends by itself, if it is a limit for which there is no remedy.
+func limited(c Cause) Cause {
+	if c.Code == Limit && c.Remedy == "" {
+		c.Text += "; nothing to do: jjm submits it by itself as other local jobs end"
+	}
+	return c
+}
+
+// since returns the time since which a local job has been in its state and phase, without its back-off, or since which
+// it is to be killed. It returns 0 if that is not known.
+func since(l *jjm.LocalJob) jjm.Time {
+	if l.Since == 0 || l.Kill {
+		return l.Since
+	}
+	return max(l.Since, l.NotBefore)
 }
 
 // inBatch returns the cause of a local job that a batch system has, or may have.
@@ -180,16 +202,18 @@ func inBatch(f Facts) Cause {
 	switch {
 	case l.State == jjm.Submitting && l.Phase == jjm.Doubtful:
 		return Cause{Code: Doubtful, Text: "the answer to its submission was lost; jjm searches cluster " + l.Cluster +
-			" for it, and submits it again only when it is proven not to be there", Since: f.Handed}
+			" for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats the search by " +
+			"itself",
+			Since: f.Handed}
 	case l.State == jjm.New || l.State == jjm.Submitting:
 		return Cause{Code: Submitting, Text: "cluster " + cmp.Or(l.Cluster, "of its choice") + " is being given it",
-			Since: f.Handed}
+			Since: f.Handed, Remedy: f.Hangs}
 	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
-		return Cause{Code: Starting, Text: "the batch system is starting it", Since: l.Submitted}
+		return Cause{Code: Starting, Text: "the batch system is starting it", Since: since(l)}
 	case l.State == jjm.Submitted:
-		return besideExcluded(queued(l, f.Names), l.Cluster, f.Excluded)
-	case l.State == jjm.Running && f.Suspended != 0:
-		return Cause{Code: Suspended, Text: "cluster " + l.Cluster + " has suspended it", Since: f.Suspended,
+		return besideExcluded(queued(l, f.Names), l, f.Excluded)
+	case l.State == jjm.Running && l.Suspended != 0:
+		return Cause{Code: Suspended, Text: "cluster " + l.Cluster + " has suspended it", Since: l.Suspended,
 			Remedy: "if the cluster makes room for more urgent jobs, it continues the job by itself; if a person suspended " +
 				"batch job " + l.BatchID + ", a person must resume it there"}
 	case l.State == jjm.Running:
@@ -228,11 +252,23 @@ func queued(l *jjm.LocalJob, n Names) Cause {
 	return c
 }
 
-// besideExcluded adds the number of excluded hosts of a cluster to the evidence of a cause.
-func besideExcluded(c Cause, cluster string, hosts int) Cause {
-	if hosts > 0 {
-		c.Text += fmt.Sprintf("; cluster %s has %s: jjm exclude --list", cluster, jjm.Count(hosts, "excluded host"))
+// besideExcluded adds to a queued local job's cause the number of excluded hosts of the cluster. If no host fits the
+// local job, it also adds the first order, and the commands that submit the local job without it.
+func besideExcluded(c Cause, l *jjm.LocalJob, hosts []jjm.Exclusion) Cause {
+	if len(hosts) == 0 {
+		return c
 	}
+	c.Text += fmt.Sprintf("; cluster %s has %s: jjm exclude --list", l.Cluster, jjm.Count(len(hosts), "excluded host"))
+	if l.Waits == nil || !fitsNone(l.Waits.Reason) {
+		return c
+	}
+	c.Text += "; that may be why: " + hosts[0].String()
+	remedy := fmt.Sprintf("if it fits only excluded hosts, an administrator runs jjm include HOST; then jjm hold %s and "+
+		"jjm release %[1]s submit it again with that host", l.ID)
+	if c.Remedy != "" {
+		remedy += "; else: " + c.Remedy
+	}
+	c.Remedy = remedy
 	return c
 }
 

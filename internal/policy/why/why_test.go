@@ -33,8 +33,7 @@ func drawn(t *rapid.T) why.Facts {
 			Reason: rapid.SampledFrom([]string{"", "Resources", "PartitionTimeLimit"}).Draw(t, "reason")}
 	}
 	f := why.Facts{Local: l, Now: 1000, Unsent: l.State == jjm.New || l.Phase == jjm.RetryWait,
-		Gone: rapid.Bool().Draw(t, "gone"), Missing: jjm.Time(rapid.IntRange(0, 1).Draw(t, "missing")),
-		Suspended: jjm.Time(rapid.IntRange(0, 1).Draw(t, "suspended"))}
+		Gone: rapid.Bool().Draw(t, "gone"), Missing: jjm.Time(rapid.IntRange(0, 1).Draw(t, "missing"))}
 	if f.Unsent && rapid.Bool().Draw(t, "kept") {
 		f.Kept = why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
 	}
@@ -67,8 +66,8 @@ func TestProperty_JudgingPilesEqualsJudgingOneByOne(t *testing.T) {
 		for n := range locals {
 			f := rapid.SampledFrom(facts).Draw(t, "as")
 			locals[n] = varied(t, *f.Local, n)
-			if f.Missing != 0 || f.Suspended != 0 || f.Unjudged.Text != "" {
-				own[int32(n)] = &why.Own{Missing: f.Missing, Suspended: f.Suspended, Unjudged: f.Unjudged}
+			if f.Missing != 0 || f.Unjudged.Text != "" {
+				own[int32(n)] = &why.Own{Missing: f.Missing, Unjudged: f.Unjudged}
 			}
 		}
 		judge := why.Judge{Now: facts[0].Now, Own: func(l *jjm.LocalJob) *why.Own { return own[l.ID.N] },
@@ -96,6 +95,7 @@ func varied(t *rapid.T, l jjm.LocalJob, n int) jjm.LocalJob {
 	moment := func(name string) jjm.Time { return jjm.Time(rapid.IntRange(0, 4).Draw(t, name)) }
 	word := func(name string) string { return rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, name) }
 	l.ID.N, l.Submitted, l.Started, l.Ended = int32(n), moment("submitted"), moment("started"), moment("ended")
+	l.Since, l.Suspended = 1+moment("since"), moment("suspended")
 	l.Place, l.Tag, l.Host, l.Message = int32(moment("place")), jjm.Tag(word("tag")), word("host"), word("message")
 	l.BatchID, l.Progress.Phase = word("batch id"), word("progress")
 	if l.Kill {
@@ -125,7 +125,7 @@ func surrounded(l *jjm.LocalJob, own *why.Own, site why.Facts) why.Facts {
 	}
 	f.Gone, f.Silent = site.Gone, site.Silent
 	if own != nil {
-		f.Missing, f.Suspended, f.Unjudged = own.Missing, own.Suspended, own.Unjudged
+		f.Missing, f.Unjudged = own.Missing, own.Unjudged
 	}
 	if l.State == jjm.Submitting && l.Tag == "a" {
 		f.Refused = why.Cause{Code: why.SubmitFailing, Text: "refused", Since: 3}
@@ -156,6 +156,9 @@ func TestOf(t *testing.T) {
 		return &jjm.LocalJob{ID: id, State: jjm.Held, Holding: &jjm.Holding{By: by, Text: "no disk", Since: 8}}
 	}
 	limit := why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
+	wn13 := jjm.Exclusion{Cluster: "slurm", Host: "wn13", By: "root", Since: 2, Reason: "eats jobs"}
+	limitNoted := limit
+	limitNoted.Text += "; nothing to do: jjm submits it by itself as other local jobs end"
 	for name, test := range map[string]struct {
 		f    why.Facts
 		want why.Cause
@@ -171,6 +174,16 @@ func TestOf(t *testing.T) {
 					"of Slurm runs sacctmgr modify qos NAME set MaxWall=TIME"}},
 		"a node that a reservation keeps": {why.Facts{Local: waits("ReqNodeNotAvail, UnavailableNodes:n1")},
 			why.Cause{Code: why.Queued, Text: "ReqNodeNotAvail, UnavailableNodes:n1 (squeue)", Since: 3, Until: 99}},
+		"no node fits beside an excluded host": {
+			why.Facts{Local: waits("BadConstraints"), Excluded: []jjm.Exclusion{wn13}},
+			why.Cause{Code: why.Stuck, Since: 3, Until: 99, Text: "BadConstraints (squeue); cluster slurm has 1 excluded " +
+				"host: jjm exclude --list; that may be why: wn13 is excluded by root since " + wn13.Since.Local() +
+				" until somebody includes it: eats jobs", Remedy: "if it fits only excluded hosts, an administrator runs jjm " +
+				"include HOST; then jjm hold 17.3 and jjm release 17.3 submit it again with that host; else: no node fits " +
+				"what it asks for: change its features, cores or memory"}},
+		"other reasons beside an excluded host": {why.Facts{Local: waits("Resources"), Excluded: []jjm.Exclusion{wn13}},
+			why.Cause{Code: why.Queued, Since: 3, Until: 99,
+				Text: "Resources (squeue); cluster slurm has 1 excluded host: jjm exclude --list"}},
 		"a limit that ends of other jobs lift": {why.Facts{Local: waits("QOSMaxJobsPerUserLimit")},
 			why.Cause{Code: why.Queued, Text: "QOSMaxJobsPerUserLimit (squeue)", Since: 3, Until: 99,
 				Remedy: "limit MaxJobsPerUser of QOS (the usual one): it goes on by itself as other jobs there end; to raise " +
@@ -190,14 +203,35 @@ func TestOf(t *testing.T) {
 				Remedy: "remove its cause, then jjm release 17.3"}},
 		"a back-off before a limit": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
 			NotBefore: 50, Ended: 4, Message: "exit code 3"}, Now: 40, Unsent: true, Kept: limit},
-			why.Cause{Code: why.BackOff, Text: "tried again after: exit code 3", Since: 4, Until: 50}},
+			why.Cause{Code: why.BackOff, Text: "tried again after: exit code 3; nothing to do: jjm submits it again by " +
+				"itself at that time", Since: 4, Until: 50}},
+		"a lost answer": {why.Facts{Handed: 7, Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.Doubtful,
+			Cluster: "slurm"}},
+			why.Cause{Code: why.Doubtful, Since: 7, Text: "the answer to its submission was lost; jjm searches " +
+				"cluster slurm for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats " +
+				"the search by itself"}},
+		"a limit with a remedy": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true,
+			Kept: why.Cause{Code: why.Limit, Text: "x", Since: 9, Remedy: "raise it"}},
+			why.Cause{Code: why.Limit, Text: "x", Since: 9, Remedy: "raise it"}},
 		"a limit after the back-off": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
-			NotBefore: 50}, Now: 60, Unsent: true, Kept: limit}, limit},
+			NotBefore: 50}, Now: 60, Unsent: true, Kept: limit}, limitNoted},
+		"a limit since the back-off": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
+			Since: 4, NotBefore: 50}, Now: 60, Unsent: true, Kept: limit},
+			why.Cause{Code: why.Limit, Text: limitNoted.Text, Since: 50}},
+		"a limit that began later": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true,
+			Kept: why.Cause{Code: why.Limit, Text: limit.Text, Since: 9}},
+			why.Cause{Code: why.Limit, Text: limitNoted.Text, Since: 9}},
+		"nothing keeps it": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true},
+			why.Cause{Code: why.Next, Text: "it is submitted with one of the next bulks", Since: 4}},
+		"starting": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitted, Phase: jjm.Starting, Submitted: 3,
+			Since: 6}},
+			why.Cause{Code: why.Starting, Text: "the batch system is starting it", Since: 6}},
 		"running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Cluster: "slurm", Host: "node7", Started: 6,
 			Progress: jjm.Progress{Phase: "simulate", Done: 117, Total: 250}}},
 			why.Cause{Code: why.Running, Text: "it runs on node7, simulate 117 of 250", Since: 6}},
-		"a kill while running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Kill: true}},
-			why.Cause{Code: why.Killing, Text: "it ends as soon as its batch system no longer has it"}},
+		"a kill while running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Kill: true, Since: 6}},
+			why.Cause{Code: why.Killing, Since: 6, Text: "it ends as soon as its batch system no longer has it; " +
+				"nothing to do: jjm repeats the cancel by itself until then"}},
 	} {
 		if got := why.Of(test.f); got != test.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)

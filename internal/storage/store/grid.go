@@ -14,7 +14,7 @@ const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill,
 	counts, exit, clusters, origin, usage,
 	(SELECT splitter FROM steps WHERE grid = id AND step = 1), (SELECT made FROM steps WHERE grid = id AND step = 1),
 	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1),
-	places, warnings, proof, causes, generation, ` + pastColumn + `, rollback, stopped`
+	places, warnings, proof, causes, generation, ` + pastColumn + `, rollback, stopped, last_made`
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -36,6 +36,7 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 			Made:     int(r.int(18)),
 			Closed:   r.bool(19),
 			Carry:    r.blob(20),
+			LastMade: jjm.Time(r.int(41)),
 		},
 		Tar:       r.text(21),
 		TarBytes:  r.int(22),
@@ -98,7 +99,7 @@ func mutable(a args, g *jjm.GridJob) args {
 	a = a.int(int64(g.Step.Expected)).int(int64(g.Step.Made)).bool(g.Step.Closed).blob(g.Step.Carry)
 	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(
 		g.Step.Clusters).text(encoded(g.Usage)).text(listed(g.Step.Places)).text(listed(g.Warnings)).text(
-		string(g.Proof)).text(listed(g.Causes)).text(g.Stopped)
+		string(g.Proof)).text(listed(g.Causes)).text(g.Stopped).int(int64(g.Step.LastMade))
 }
 
 // listed returns a list as JSON, "" for an empty list.
@@ -162,7 +163,7 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
 		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
 		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, warnings, proof, causes, stopped,
-		origin, rollback) VALUES (?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?)`, a)
+		last_made, origin, rollback) VALUES (?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, a)
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
@@ -236,7 +237,7 @@ func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	err := tx.change(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
 		prepared = ?, cluster = ?, splitter = ?, why = ?, expected = ?, made = ?, closed = ?, carry = ?,
 		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ?, places = ?, warnings = ?,
-		proof = ?, causes = ?, stopped = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)),
+		proof = ?, causes = ?, stopped = ?, last_made = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)),
 		jjm.Errorf(jjm.Internal, "it was never inserted"))
 	if err != nil {
 		return tx.fail(err, "save grid job %d", g.ID)

@@ -15,10 +15,10 @@ const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
 		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster, holding, " +
-		"again, again_stopped, failing"
+		"again, again_stopped, failing, since, suspended"
 	localColumns = partColumns + ", " + lifeColumns + ", step, place, serials"
 	numPart      = 7
-	numLife      = 26
+	numLife      = 28
 	numLocal     = numPart + numLife + 3
 )
 
@@ -33,7 +33,8 @@ func lifeArgs(a args, l *jjm.LocalJob) args {
 	a = a.words(l.RetryArgs).int(int64(l.NotBefore)).bool(l.Kill).text(string(l.Tag)).int(int64(l.Pos))
 	a = a.text(l.BatchID).text(l.Host).int(int64(l.Submitted)).int(int64(l.Started)).int(int64(l.Ended))
 	a = a.int(int64(l.Exit)).text(l.Message).text(l.Progress.Phase).int(l.Progress.Done).int(l.Progress.Total)
-	return a.text(l.Cluster).text(holdingText(l.Holding)).int(int64(l.Again.Times)).text(l.Again.Stopped).text(l.Failing)
+	a = a.text(l.Cluster).text(holdingText(l.Holding)).int(int64(l.Again.Times)).text(l.Again.Stopped).text(l.Failing)
+	return a.int(int64(l.Since)).int(int64(l.Suspended))
 }
 
 // holdingText returns the column holding as JSON, "" if the local job was never held.
@@ -80,8 +81,10 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 		Cluster:   r.text(28),
 		Again:     jjm.Again{Times: int(r.int(30)), Stopped: r.text(31)},
 		Failing:   r.text(32),
-		Step:      int32(r.int(33)),
-		Place:     int32(r.int(34)),
+		Since:     jjm.Time(r.int(33)),
+		Suspended: jjm.Time(r.int(34)),
+		Step:      int32(r.int(35)),
+		Place:     int32(r.int(36)),
 	}
 	if l.Part.Args, err = r.words(6); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column args: %w", l.ID, err)
@@ -89,7 +92,7 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 	if l.RetryArgs, err = r.words(13); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column retry_args: %w", l.ID, err)
 	}
-	if err := scanSerials(r.text(35), l); err != nil {
+	if err := scanSerials(r.text(37), l); err != nil {
 		return err
 	}
 	l.Holding, err = scanHolding(r.text(29))
@@ -248,7 +251,7 @@ func sameLife(a, b *jjm.LocalJob) bool {
 		a.NotBefore == b.NotBefore && a.Kill == b.Kill && a.Tag == b.Tag && a.Host == b.Host &&
 		a.Submitted == b.Submitted && a.Started == b.Started && a.Ended == b.Ended && a.Exit == b.Exit &&
 		a.Message == b.Message && a.Progress == b.Progress && a.Cluster == b.Cluster && a.Again == b.Again &&
-		a.Failing == b.Failing
+		a.Failing == b.Failing && a.Since == b.Since && a.Suspended == b.Suspended
 }
 
 // saveRun stores consecutive local jobs that differ only in position and batch job.
@@ -277,14 +280,16 @@ func (tx *Tx) saveRun(run []*jjm.LocalJob) error {
 const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, early = ?, late_handled = ?, late_unhandled = ?,
 	retry_args = ?, not_before = ?, kill = ?, tag = ?, pos = ?, batch_id = ?, host = ?, submitted = ?, started = ?, ended = ?,
 	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ?, holding = ?,
-	again = ?, again_stopped = ?, failing = ? WHERE grid = ? AND n = ?`
+	again = ?, again_stopped = ?, failing = ?, since = ?,
+	suspended = ? WHERE grid = ? AND n = ?`
 
-// saveAlike is the statement of saveLocal for local jobs up to a last number, ?29. It leaves out position and batch
+// saveAlike is the statement of saveLocal for local jobs up to a last number, ?31. It leaves out position and batch
 // job.
 const saveAlike = `UPDATE local_jobs SET state = ?1, phase = ?2, attempt = ?3, early = ?4, late_handled = ?5,
 	late_unhandled = ?6, retry_args = ?7, not_before = ?8, kill = ?9, tag = ?10, host = ?13, submitted = ?14, started = ?15,
 	ended = ?16, exit = ?17, message = ?18, prog_phase = ?19, prog_done = ?20, prog_total = ?21, cluster = ?22,
-	holding = ?23, again = ?24, again_stopped = ?25, failing = ?26 WHERE grid = ?27 AND n BETWEEN ?28 AND ?29`
+	holding = ?23, again = ?24, again_stopped = ?25, failing = ?26, since = ?27,
+	suspended = ?28 WHERE grid = ?29 AND n BETWEEN ?30 AND ?31`
 
 // eachLocal calls fn for the local jobs first..last of a grid job in order, including archived
 // local jobs. Archive moves local jobs in order, so the archived local jobs come first.

@@ -50,7 +50,8 @@ func anyLocal(id jjm.LocalID) *rapid.Generator[jjm.LocalJob] {
 			Ended: jjm.Time(num.Draw(t, "ended")),
 			Exit:  rapid.IntRange(-1, 255).Draw(t, "exit"), Message: anyText().Draw(t, "message"),
 			Progress: jjm.Progress{Phase: anyText().Draw(t, "progress"), Done: num.Draw(t, "done"), Total: num.Draw(t, "total")},
-			Place:    rapid.Int32Range(0, 99).Draw(t, "place"),
+			Place:    rapid.Int32Range(0, 99).Draw(t, "place"), Since: jjm.Time(num.Draw(t, "since")),
+			Suspended: jjm.Time(num.Draw(t, "suspended")),
 			Again: jjm.Again{Times: rapid.IntRange(0, 5).Draw(t, "resubmitted"),
 				Stopped: rapid.SampledFrom([]string{"", "no"}).Draw(t, "stopped")},
 			Holding: rapid.OneOf(rapid.Just[*jjm.Holding](nil), anyHolding()).Draw(t, "holding"),
@@ -171,7 +172,7 @@ func TestRoundTrip_GridJob(t *testing.T) {
 	g.Usage = &jjm.Usage{Batch: "4711", WallMS: 5, UserMS: 4, SysMS: 1, MaxRSSKB: 7, Processors: 2, Started: 1, Ended: 6}
 	g.Step = jjm.Step{Prepared: true, Cluster: "c", Clusters: []string{"c", "d"},
 		Places: []jjm.Place{{Storages: []string{"x'y"}, Clusters: []string{"c"}, Known: true}}, Splitter: "s",
-		Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, Carry: []byte(`{"next":1}`)}
+		Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, LastMade: 7, Carry: []byte(`{"next":1}`)}
 	update(t, s, func(tx *Tx) error { return tx.SaveGrid(g) })
 	same("saved")
 }

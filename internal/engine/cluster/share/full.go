@@ -13,8 +13,15 @@ import (
 // looks at the best of the clusters that are open to these local jobs. It returns "" if one of them has room, if no
 // cluster is open, or if no local job is ready.
 func (st *Site) Full(mem state.Memory, g *state.Grid, place int32, loads Loads, now jjm.Time) string {
+	text, _ := st.FullSince(mem, g, place, loads, now)
+	return text
+}
+
+// FullSince returns the text of Full, and the latest of the first refusals from which the limits were learnt. The time
+// is 0 if one of the limits was not learnt, because nothing stores when such a limit was reached.
+func (st *Site) FullSince(mem state.Memory, g *state.Grid, place int32, loads Loads, now jjm.Time) (string, jjm.Time) {
 	if g.ReadyAt(place) == 0 {
-		return ""
+		return "", 0
 	}
 	var open []plan.Candidate
 	for _, name := range st.Open(mem, g, place, now) {
@@ -22,41 +29,55 @@ func (st *Site) Full(mem state.Memory, g *state.Grid, place int32, loads Loads, 
 	}
 	best := plan.Best(open)
 	var why []string
+	var latest jjm.Time
+	learnt := true
 	for _, o := range open {
 		if o.Rank != best {
 			continue
 		}
-		text := st.all[o.Name].full(loads, g.Job.Owner)
+		text, since := st.all[o.Name].full(loads, g.Job.Owner)
 		if text == "" {
-			return ""
+			return "", 0
 		}
-		why = append(why, text)
+		why, latest, learnt = append(why, text), max(latest, since), learnt && since != 0
 	}
-	return strings.Join(why, "; ")
+	if !learnt {
+		latest = 0
+	}
+	return strings.Join(why, "; "), latest
 }
 
 // full returns, for people, the limit that prevents the submission of more local jobs of an owner to c, "" if there is
-// room.
-func (c *Cluster) full(loads Loads, o jjm.Owner) string {
+// room. If the limit was learnt, it also returns the time of the first refusal.
+func (c *Cluster) full(loads Loads, o jjm.Owner) (string, jjm.Time) {
 	at := c.s.Positions[c.Name]
 	if limit, full := plan.Full(loads.all[at], c.bounds()); full {
-		return c.limitText(limit, "", o)
+		return c.limitText(limit, "", o), c.learntAt(limit, o)
 	}
 	if of := loads.owners[o]; of != nil {
 		if limit, full := plan.Full(of[at], c.boundsOf(o)); full {
-			return c.limitText(limit, "_per_user", o)
+			return c.limitText(limit, "_per_user", o), c.learntAt(limit, o)
 		}
 	}
-	return ""
+	return "", 0
+}
+
+// learntAt returns the time of the first refusal from which a limit that an owner has reached was learnt, 0 if it was
+// not learnt.
+func (c *Cluster) learntAt(l plan.Limit, o jjm.Owner) jjm.Time {
+	if learnt, _ := c.Most(c.Account(o)); l.Bound != plan.BoundQueued || l.Most != learnt {
+		return 0
+	}
+	return c.LimitSince(c.Account(o))
 }
 
 // limitText returns the text about a limit that an owner has reached: the name of its setting, or the reason that the
 // batch system gave. perUser is "_per_user" for a limit on each owner, else "".
 func (c *Cluster) limitText(l plan.Limit, perUser string, o jjm.Owner) string {
 	name := ""
-	learnt, why := c.Most(c.Account(o))
+	_, why := c.Most(c.Account(o))
 	switch {
-	case l.Bound == plan.BoundQueued && l.Most == learnt:
+	case c.learntAt(l, o) != 0:
 		return fmt.Sprintf("the batch system takes no more jobs of this account (%d are there): %s", l.Have, why)
 	case l.Bound == plan.BoundQueued:
 		name = "the batch system's limit on jobs of one account, cluster " + c.Name

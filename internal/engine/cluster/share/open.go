@@ -25,8 +25,23 @@ func (st *Site) Window(mem state.Memory, name string, r jjm.Request, now jjm.Tim
 	if len(windows) == 0 {
 		return ""
 	}
+	return plan.Shut(windows, st.stay(name, r), now)
+}
+
+// WindowTimes returns since when the window of Window has forbidden to submit such local jobs, and the end of this
+// window. The times are 0 if no window does.
+func (st *Site) WindowTimes(mem state.Memory, name string, r jjm.Request, now jjm.Time) (since, until jjm.Time) {
+	windows := mem.Windows(name, r, now)
+	if len(windows) == 0 {
+		return 0, 0
+	}
+	return plan.ShutTimes(windows, st.stay(name, r), now)
+}
+
+// stay returns how long local jobs with the request r may stay in a cluster.
+func (st *Site) stay(name string, r jjm.Request) plan.Stay {
 	c := st.all[name]
-	return plan.Shut(windows, plan.StayOf(r, c.Config.DefaultWalltime.D(), c.Caps().MaxWalltime), now)
+	return plan.StayOf(r, c.Config.DefaultWalltime.D(), c.Caps().MaxWalltime)
 }
 
 // Open returns the clusters to which local jobs of g with a place may go now: no pause and no maintenance window closes

@@ -37,7 +37,7 @@ func newRefusals(sys *system.System, b *base.Base) *refusals {
 func (r *refusals) Refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.learnt[account] = l
+	r.learnt[account] = l.After(r.learnt[account])
 	if alone {
 		r.alone[account] = tag
 	}
@@ -75,6 +75,14 @@ func (r *refusals) Most(account jjm.Owner) (most int, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.learnt[account].Most(jjm.At(r.b.Now()))
+}
+
+// LimitSince returns the time of the first refusal of an account since which a limit has been known, 0 if none is
+// known.
+func (r *refusals) LimitSince(account jjm.Owner) jjm.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.learnt[account].First(jjm.At(r.b.Now()))
 }
 
 // Limits returns the limits that were learnt from refused submissions, sorted by account. may reports whether the

@@ -39,6 +39,7 @@ type Submitter struct {
 	// submits runs the submission commands, in a lane for each account.
 	submits *fair.Lanes
 	aside   *aside
+	running running
 }
 
 // Parts are parts of the cluster that a Submitter uses.
@@ -267,7 +268,9 @@ func (sb *Submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	sb.s.Mark(func(m *state.Marks) { m.Try(tag, now) })
 	cmd, cancel := sb.sys.Command(ctx, sb.sys.Account(b.Owner))
 	defer cancel()
+	end := sb.running.begin(sb.sys.Account(b.Owner), Running{Tag: tag, Since: now})
 	receipt, err := sb.parts.Halter.Submit(cmd, b, order)
+	end()
 	if errors.Is(err, system.ErrKilled) {
 		return sb.takeBackKilled(ctx, tag)
 	}

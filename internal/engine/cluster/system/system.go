@@ -73,12 +73,18 @@ func (sys *System) Command(ctx context.Context, account jjm.Owner) (context.Cont
 	return context.WithTimeout(sys.areas.As(ctx, account), sys.CallTime())
 }
 
+// CommandTime returns the deadline of one command, and for people the setting that decides it.
+func (sys *System) CommandTime() (limit time.Duration, setting string) {
+	if own := sys.Config.Command.D(); own > 0 {
+		return own, "command of cluster " + sys.Name
+	}
+	return sys.b.Conf().Command.D(), "engine.command"
+}
+
 // CallTime returns the longest time that one call of the adapter may take: patience times the deadline of one command.
 func (sys *System) CallTime() time.Duration {
-	if own := sys.Config.Command.D(); own > 0 {
-		return patience * own
-	}
-	return patience * sys.b.Conf().Command.D()
+	limit, _ := sys.CommandTime()
+	return patience * limit
 }
 
 // Hints returns the channel on which the batch system signals changes, nil if it signals none.
@@ -95,6 +101,14 @@ func (sys *System) Diagnosis() string {
 		return d.Diagnosis()
 	}
 	return ""
+}
+
+// SubmitCommand returns the program that submits jobs, for people, or "that submits" if none is known.
+func (sys *System) SubmitCommand() string {
+	if s, ok := sys.Adapter.(adapters.SubmitNamer); ok && s.SubmitCommand() != "" {
+		return s.SubmitCommand()
+	}
+	return "that submits"
 }
 
 // ProbeEvery is the time between two probes, which ask the batch system for its limits; only its administrator changes

@@ -4,6 +4,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -60,8 +61,6 @@ type hears struct {
 	health  *outage.Health
 	failing *outage.Failing
 	holder  holder
-	// suspended has a lock of its own.
-	suspended *suspensions
 }
 
 // times contains how long rounds of successful listings take.
@@ -82,7 +81,7 @@ func New(sys *system.System, s *state.State, ends *endings.Endings, health *outa
 	control Control) *Watcher {
 	w := &Watcher{
 		sys: sys, b: s.B, s: s, ends: ends, kick: make(chan struct{}, 1),
-		hears:    hears{health, failing, holder{sys: sys, b: s.B, s: s, control: control}, &suspensions{}},
+		hears:    hears{health, failing, holder{sys: sys, b: s.B, s: s, control: control}},
 		restarts: map[jjm.AttemptID]int{}, logged: map[jjm.Owner]map[string]bool{}, clocks: clocks{},
 		strays: strays{sys: sys, b: s.B, control: control, seen: map[strayKey]time.Time{},
 			lately: map[jjm.Owner]time.Time{}},
@@ -274,7 +273,6 @@ func (o *observation) of(mem state.Memory) *jjm.LocalJob {
 func (w *Watcher) compare(reports []jjm.Report) observations {
 	v := w.s.View()
 	defer v.Close()
-	w.suspended.prune(v.Memory)
 	seen := observations{ended: map[jjm.AttemptID]jjm.Report{}}
 	for i := range reports {
 		r := &reports[i]
@@ -287,7 +285,6 @@ func (w *Watcher) compare(reports []jjm.Report) observations {
 		own := l != nil && l.Tag == r.Tag && owns(b, l, r.ID)
 		if own {
 			b.See(r.Index, w.cycle)
-			w.suspended.note(l.AttemptID(), r.State == jjm.BatchSuspended, w.asked)
 		}
 		if own && r.State.Alive() && (r.State != jjm.BatchRunning || l.Waits != nil || l.Holding.Now()) {
 			seen.waiting = append(seen.waiting, observation{l.AttemptID(), r})
@@ -326,10 +323,20 @@ func (w *Watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	if r.State.Ended() {
 		return !w.ends.Knows(l.AttemptID(), r.State)
 	}
-	if r.ID != l.BatchID || r.Host != "" && r.Host != l.Host || r.Started != 0 && l.Started == 0 {
+	if r.ID != l.BatchID || r.Host != "" && r.Host != l.Host || r.Started != 0 && l.Started == 0 ||
+		w.suspended(l, r) != l.Suspended {
 		return true
 	}
 	return plan.Live(w.liveInput(mem, l, *r)).Changed
+}
+
+// suspended returns the time since which listings have shown the batch job of a running local job as suspended, after
+// the report r of the present listing. It returns 0 if the batch job is not suspended.
+func (w *Watcher) suspended(l *jjm.LocalJob, r *jjm.Report) jjm.Time {
+	if r.State != jjm.BatchSuspended || l.State != jjm.Running {
+		return 0
+	}
+	return cmp.Or(l.Suspended, w.asked)
 }
 
 // liveInput returns the input of plan.Live for a report about a local job. It sets OwnHold while the listing may still
@@ -373,6 +380,7 @@ func (w *Watcher) live(ch *state.Change, r jjm.Report) {
 			w.restarts[id] = next.Restarts
 		}
 	}
+	l.Suspended = w.suspended(l, &r)
 }
 
 // duplicate notes a live batch job that has the tag and the index of an attempt and is not the attempt's own batch job:

@@ -194,7 +194,8 @@ func (c *Change) End(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
 }
 
 // Move sets the state and phase of a local job and adds an entry with the cause to the journal. If a person ordered to
-// force the local job to failed (l.Failing), Move sets failed instead of killed.
+// force the local job to failed (l.Failing), Move sets failed instead of killed. While a kill is requested,
+// l.Since stays the time of the request. Only a running local job can be suspended.
 func (c *Change) Move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause string) {
 	from := jjm.StateWord(l.State, l.Phase)
 	if to == jjm.Killed && l.Failing != "" {
@@ -204,6 +205,12 @@ func (c *Change) Move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause stri
 		l.Failing = ""
 	}
 	l.State, l.Phase = to, phase
+	if !l.Kill || to.Final() {
+		l.Since = c.Now
+	}
+	if to != jjm.Running {
+		l.Suspended = 0
+	}
 	c.Journal = append(c.Journal, jjm.JournalEntry{
 		Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
 		From: from, To: jjm.StateWord(to, phase), Cause: cause, Source: c.Name,

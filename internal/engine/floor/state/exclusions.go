@@ -13,12 +13,20 @@ func (m Memory) Exclusions() []jjm.Exclusion { return m.s.excluded }
 
 // ExcludedAt returns the names of the hosts of a cluster that are excluded now.
 func (m Memory) ExcludedAt(cluster string, now jjm.Time) (hosts []string) {
-	for _, e := range m.s.excluded {
-		if e.Cluster == cluster && e.InForce(now) {
-			hosts = append(hosts, e.Host)
-		}
+	for _, e := range m.ExclusionsAt(cluster, now) {
+		hosts = append(hosts, e.Host)
 	}
 	return hosts
+}
+
+// ExclusionsAt returns the exclusions of hosts of a cluster that are in force now, sorted by host.
+func (m Memory) ExclusionsAt(cluster string, now jjm.Time) (all []jjm.Exclusion) {
+	for _, e := range m.s.excluded {
+		if e.Cluster == cluster && e.InForce(now) {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // SetExclusions removes the exclusions end and adds the exclusions begin. Each added exclusion replaces the exclusion

@@ -15,7 +15,9 @@ func IsToKill(g *Grid, l *jjm.LocalJob) bool { return g.Job.Kill || l.Kill }
 // change.
 func (c *Change) Kill(id jjm.LocalID, by string) {
 	l := c.Local(id)
-	l.Kill = true
+	if !l.Kill {
+		l.Kill, l.Since = true, c.Now
+	}
 	cause := "kill requested"
 	if by != "" {
 		cause += " by " + by

@@ -50,10 +50,17 @@ func (c *Change) PutLocals() error {
 	return c.Tx.SaveLocalsAfter(c.Changed, c.Live.Local)
 }
 
-// PutNew stores the new local jobs.
+// PutNew stores the new local jobs, and notes when they were made.
 func (c *Change) PutNew() error {
 	if len(c.Inserted) == 0 {
 		return nil
+	}
+	for i := range c.Inserted {
+		l := &c.Inserted[i]
+		l.Since = c.Now
+		if g := c.Grid(l.ID.Grid); g != nil {
+			g.Step.LastMade = c.Now
+		}
 	}
 	return c.Tx.InsertLocals(c.Inserted)
 }

@@ -52,6 +52,7 @@ CREATE TABLE grid_jobs (
 	clusters   TEXT,
 	origin     TEXT,                            -- JSON: where it came from
 	stopped    TEXT,                            -- why its local jobs that were never submitted are not to be
+	last_made  INTEGER NOT NULL DEFAULT 0,      -- when its last local jobs were made; before them, when it was prepared
 	rollback   TEXT CHECK (rollback IN ('remove', 'keep')), -- what becomes of it if it cannot be prepared or cut
 	usage      TEXT,                            -- JSON: what it used
 	-- The places of files that not all clusters can read: a JSON list. A local job names its place by number, from 1; a
@@ -266,6 +267,8 @@ CREATE TABLE local_jobs (
 	again          INTEGER NOT NULL DEFAULT 0 CHECK (again >= 0),
 	again_stopped  TEXT,
 	failing        TEXT,                        -- why a person forces it to failed, while it is killed for that
+	since          INTEGER NOT NULL DEFAULT 0,  -- of its state and phase; while kill is 1, of the request of the kill
+	suspended      INTEGER NOT NULL DEFAULT 0,  -- since when listings show its batch job as suspended
 	step           INTEGER NOT NULL DEFAULT 0 CHECK (step >= 0),
 	place          INTEGER NOT NULL DEFAULT 0 CHECK (place >= 0),
 	serials        TEXT,                        -- JSON: its numbers in output names, in the order of the templates
@@ -385,6 +388,8 @@ CREATE TABLE history_local_jobs (
 	again          INTEGER NOT NULL DEFAULT 0,
 	again_stopped  TEXT,
 	failing        TEXT,
+	since          INTEGER NOT NULL DEFAULT 0,
+	suspended      INTEGER NOT NULL DEFAULT 0,
 	step           INTEGER NOT NULL DEFAULT 0,
 	place          INTEGER NOT NULL DEFAULT 0,
 	serials        TEXT,
