@@ -55,7 +55,23 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 		return out, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
 	out.Shown, err = ds.showDatasets(ctx, caller, uid, d)
+	switch {
+	case d.Do == wire.DatasetMark:
+		out.Notes = unmarked(d, out.Marked)
+	case d.Do == wire.DatasetClose && !out.Changed:
+		out.Notes = closedBefore(d.Name, out.Shown)
+	}
 	return out, err
+}
+
+// closedBefore returns the reason, for people, why a dataset cannot be closed: when it was closed.
+func closedBefore(name string, shown []wire.DatasetState) (notes []string) {
+	for i := range shown {
+		if shown[i].Name == name && shown[i].Closed != 0 {
+			notes = append(notes, fmt.Sprintf("dataset %s is closed since %s", name, shown[i].Closed.Local()))
+		}
+	}
+	return notes
 }
 
 // makerOf returns the owner of the grid job that fills a dataset. The user is "" if no grid job fills it.
