@@ -284,6 +284,7 @@ func (e *encoder) headAttrs(h *head.Head) {
 	e.opt("afterEnd", g.Spec.AfterEnd, &cut)
 	e.b = xmltext.Flag(e.b, "kill", g.Kill)
 	e.opt("killedBy", g.KillBy, &cut)
+	e.b = xmltext.Flag(e.b, "kept", g.Kept())
 	e.time("accepted", g.Accepted)
 	e.time("changed", g.Changed)
 	e.time("ended", g.Ended)

@@ -29,7 +29,7 @@ func headLayout() *element {
 	return &element{
 		attrs: []string{"schemaVersion", "id", "type", "name", "model", "key", "mode", "result", "owner", "uid", "gid",
 			"status", "gram", "code", "master", "exit", "proof", "jobs", "generation", "after", "afterEnd", "kill", "killedBy",
-			"accepted", "changed", "ended", "written", truncated},
+			"kept", "accepted", "changed", "ended", "written", truncated},
 		kids: map[string]*element{
 			"message": leaf(""),
 			"reason":  leaf(""),

@@ -57,8 +57,8 @@ func (b *whom) put(c *cli, lift bool) error {
 	if b.JSON {
 		return c.printJSON(banned)
 	}
-	if len(banned.Bans) == 0 {
-		_, err := fmt.Fprintf(c.out, "%s no-change\n", field(b.Name))
+	if banned.NoChange || len(banned.Bans) == 0 {
+		_, err := fmt.Fprintf(c.out, "%s no-change\n%s", field(b.Name), noteLines(banned.Notes))
 		return err
 	}
 	did := "banned"

@@ -135,6 +135,9 @@ func (b *bedSite) order(ctx context.Context, c server.Caller, r wire.OrderReques
 		return same
 	})
 	if o.Verb == jjm.OrderResume {
+		if a.NoChange = len(a.Orders) == 0; a.NoChange {
+			a.Notes = []string{o.Kind + " " + o.Name + " has no order to end"}
+		}
 		return a, nil
 	}
 	b.orders = append(b.orders, given)
@@ -164,6 +167,9 @@ func (b *bedSite) ban(ctx context.Context, c server.Caller, r wire.BanRequest) (
 		return credential.SameBan(old, given)
 	})
 	if request.Lift {
+		if out.NoChange = len(out.Bans) == 0; out.NoChange {
+			out.Notes = []string{given.Whom() + " is not banned"}
+		}
 		return a, nil
 	}
 	b.bans = append(b.bans, given)
@@ -188,6 +194,15 @@ func (b *bedSite) exclude(ctx context.Context, c server.Caller, r wire.ExcludeRe
 	if r.Exclude == nil {
 		out.Hosts = slices.Clone(b.excluded)
 		return a, nil
+	}
+	for _, host := range r.Exclude.Hosts {
+		at := slices.IndexFunc(b.excluded, func(old jjm.Exclusion) bool { return old.Host == host })
+		switch {
+		case r.Exclude.Include && at < 0:
+			out.NoChange, out.Notes = append(out.NoChange, host), append(out.Notes, "host "+host+" is not excluded")
+		case !r.Exclude.Include && at >= 0 && b.excluded[at].Reason == r.Exclude.Reason:
+			out.NoChange, out.Notes = append(out.NoChange, host), append(out.Notes, b.excluded[at].String())
+		}
 	}
 	b.excluded = slices.DeleteFunc(b.excluded, func(old jjm.Exclusion) bool {
 		named := slices.Contains(r.Exclude.Hosts, old.Host)

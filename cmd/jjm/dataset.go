@@ -244,13 +244,17 @@ func (d *closeDataset) close(c *cli, name string) error {
 		return err
 	}
 	if d.JSON {
-		return c.printJSON(map[string]any{"name": name, "changed": got.Changed})
+		said := map[string]any{"name": name, "changed": got.Changed}
+		if len(got.Notes) > 0 {
+			said["notes"] = got.Notes
+		}
+		return c.printJSON(said)
 	}
 	word := "no-change"
 	if got.Changed {
 		word = "closed"
 	}
-	_, err = fmt.Fprintf(c.out, "%s %s\n", field(name), word)
+	_, err = fmt.Fprintf(c.out, "%s %s\n%s", field(name), word, noteLines(got.Notes))
 	return err
 }
 
@@ -275,6 +279,9 @@ func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error
 		for _, id := range m.Without {
 			lacking[id] = true
 		}
+	}
+	for _, note := range got.Notes {
+		c.say("%s", note)
 	}
 	for _, id := range slices.Sorted(maps.Keys(lacking)) {
 		c.say("grid job %s does without some of them: once it is over, jjm verify %s --recovery FILE writes a job file that does the rest", id, id)

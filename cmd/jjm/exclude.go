@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"jjm/internal/api/plain"
@@ -75,10 +76,16 @@ func (e *exclude) Run(c *cli) error {
 		return orJSON(c, out, err)
 	}
 	for _, one := range out.Hosts {
+		if slices.Contains(out.NoChange, one.Host) {
+			continue
+		}
 		if _, err := fmt.Fprintf(c.out, "host %s excluded from cluster %s %s\n", field(one.Host), field(one.Cluster),
 			one.Term()); err != nil {
 			return err
 		}
+	}
+	if err := unchangedHosts(c, out); err != nil {
+		return err
 	}
 	return e.sayJobs(c, out)
 }
@@ -108,18 +115,22 @@ func (i *include) Run(c *cli) error {
 	if err != nil || i.JSON {
 		return orJSON(c, out, err)
 	}
-	ended := map[string]bool{}
 	for _, one := range out.Hosts {
-		ended[one.Host] = true
 		if _, err := fmt.Fprintf(c.out, "host %s included in cluster %s\n", field(one.Host), field(one.Cluster)); err != nil {
 			return err
 		}
 	}
-	for _, host := range i.Hosts {
-		if ended[host] {
-			continue
+	return unchangedHosts(c, out)
+}
+
+// unchangedHosts prints a line for each host for which nothing changed, and below the reason.
+func unchangedHosts(c *cli, out *wire.Excluded) error {
+	for i, host := range out.NoChange {
+		text := fmt.Sprintf("host %s no-change\n", field(host))
+		if i < len(out.Notes) {
+			text += noteLines(out.Notes[i : i+1])
 		}
-		if _, err := fmt.Fprintf(c.out, "host %s no-change\n", field(host)); err != nil {
+		if _, err := c.out.WriteString(text); err != nil {
 			return err
 		}
 	}

@@ -136,7 +136,7 @@ func (o *order) put(c *cli, verb, from string, until term) error {
 		}
 		return nil
 	}
-	return o.print(c, verb, a.Orders)
+	return o.print(c, verb, a)
 }
 
 // given returns the order of the command line for a request. from is the value of --from, and until the values of --for
@@ -213,7 +213,8 @@ func moment(flag, s string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
+func (o *order) print(c *cli, verb string, a wire.OrderAnswer) error {
+	orders := a.Orders
 	if o.Kind == "" {
 		if len(orders) == 0 {
 			_, err := c.out.WriteString("nothing is drained or paused\n")
@@ -221,8 +222,8 @@ func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
 		}
 		return c.orderTable(orders)
 	}
-	if len(orders) == 0 {
-		_, err := fmt.Fprintf(c.out, "%s %s no-change\n", field(o.Kind), field(o.Name))
+	if a.NoChange || len(orders) == 0 {
+		_, err := fmt.Fprintf(c.out, "%s %s no-change\n%s", field(o.Kind), field(o.Name), noteLines(a.Notes))
 		return err
 	}
 	for _, order := range orders {

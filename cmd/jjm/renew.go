@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -76,7 +77,7 @@ type renew struct {
 func (*renew) Help() string {
 	return "The file with the credential is replaced, also for running jobs; jobs that cannot get the new one are " +
 		"listed with the reason. It prints ID renewed KIND, or ID no-change: a credential that ends earlier than " +
-		"that of the jobs is not used. To submit again with the same key also renews."
+		"that of the jobs is not used. Why one is not used is on standard error. To submit again with the same key also renews."
 }
 
 // Run carries out jjm renew.
@@ -96,7 +97,7 @@ func (r *renew) Run(c *cli) error {
 	if err != nil {
 		return err
 	}
-	for _, note := range a.NotReached {
+	for _, note := range slices.Concat(a.NotReached, a.Notes) {
 		c.say("%s", note)
 	}
 	if len(a.Renewed) == 0 {

@@ -86,5 +86,5 @@ func resplitLines(r wire.Resplit, dry bool) string {
 	if dry {
 		did = "would " + did
 	}
-	return gridLines(r.ID, r.Error, r.NoChange, did, leftLines(r.Left, r.LeftOut))
+	return gridLines(r.ID, r.Error, r.NoChange, did, noteLines(r.Notes), leftLines(r.Left, r.LeftOut))
 }

@@ -87,6 +87,9 @@ func (r *retract) print(c *cli, got *wire.Retracted) error {
 			return err
 		}
 	}
+	for _, note := range got.Notes {
+		c.say("%s", note)
+	}
 	switch {
 	case got.Recovery != "":
 		c.say("%s makes them again: jjm submit %s", r.Recovery, r.Recovery)

@@ -164,7 +164,7 @@ func (w *waiter) take(n news, now time.Time) (over bool, err error) {
 }
 
 // takeRecords reads the states of the grid jobs from the records when the daemon is lost. It keeps these states if all
-// grid jobs are over, or if the daemon has never answered. The results are those of take.
+// grid jobs are over or kept, or if the daemon has never answered. The results are those of take.
 func (w *waiter) takeRecords(down error) (over bool, err error) {
 	if w.records == nil {
 		return false, nil
@@ -177,7 +177,7 @@ func (w *waiter) takeRecords(down error) (over bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	over = !slices.ContainsFunc(states, func(st wire.Status) bool { return !plain.Final(st.Lookup.Status) })
+	over = !slices.ContainsFunc(states, func(st wire.Status) bool { return !plain.Final(st.Lookup.Status) && !st.Kept })
 	if over || len(w.states) == 0 {
 		w.states = states
 	}

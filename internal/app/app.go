@@ -220,14 +220,18 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 // which a later start writes into the journal. An error is only logged: a daemon must start on a full disk too, so that
 // the running jobs are watched.
 func (a *App) journalStart(ctx context.Context, now jjm.Time) {
-	if err := countStart(ctx, a.store, now); err != nil {
+	if err := countStart(ctx, a.log, a.store, now); err != nil {
 		a.log.Warn("the journal has no entry about this start of the daemon", "error", err)
 	}
 }
 
-func countStart(ctx context.Context, s *store.Store, now jjm.Time) error {
+// countStart stores a start of the daemon. If the stored count of the starts cannot be read, a new count replaces it.
+func countStart(ctx context.Context, log *slog.Logger, s *store.Store, now jjm.Time) error {
 	starts, err := s.Starts(ctx)
-	if err != nil {
+	switch {
+	case jjm.KindOf(err) == jjm.Invalid:
+		log.Warn("the stored count of the daemon's starts cannot be read, a new one replaces it", "error", err)
+	case err != nil:
 		return err
 	}
 	next, entries := starts.Next(now)

@@ -13,7 +13,7 @@ import (
 )
 
 // The journal has an entry about each start, but of a crash loop only about the first ones and about the last one. A
-// store that takes no entry does not prevent the start.
+// store that takes no entry does not prevent the start, and a broken count of the starts is replaced.
 func TestJournalStart_NeverPreventsTheStart(t *testing.T) {
 	s, err := store.Open(filepath.Join(t.TempDir(), "jjm.db"), store.Options{})
 	if err != nil {
@@ -36,6 +36,19 @@ func TestJournalStart_NeverPreventsTheStart(t *testing.T) {
 		!strings.Contains(all[1].Cause, "after 2 other starts since ") {
 		t.Errorf("%+v %v", all, err)
 	}
+	const broken = `{"since":"yesterday","shown":3,"more":2}`
+	if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SetMeta(jjm.StartsKey, broken) }); err != nil {
+		t.Fatal(err)
+	}
+	last := began.Add(90 * time.Minute)
+	a.journalStart(t.Context(), last)
+	all, err = s.OrdersBefore(t.Context(), 0, 1)
+	starts, bad := s.Starts(t.Context())
+	if err != nil || bad != nil || all[0].Time != last || starts != (jjm.Starts{Since: last, Shown: 1}) ||
+		!strings.Contains(log.String(), "yesterday") {
+		t.Errorf("after a broken value: %+v, %+v, %v, %v\n%s", all, starts, err, bad, log.String())
+	}
+	log.Reset()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

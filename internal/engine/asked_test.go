@@ -58,11 +58,11 @@ func (e *asked) Copy(c ctx, by caller, id jjm.GridID, how wire.CopyHow) (wire.Co
 
 func (e *asked) Renew(c ctx, by caller, id jjm.GridID, given []jjm.Credential) (renewal, error) {
 	a, err := call(c, e, wire.VerbRenew(), by, wire.RenewRequest{One: oneGrid(id), Credentials: given})
-	return renewal{a.Renewed, a.NotReached}, err
+	return renewal{a.Renewed, a.NotReached, a.Notes}, err
 }
 
 // renewal is the answer of Renew.
-type renewal struct{ Kinds, NotReached []string }
+type renewal struct{ Kinds, NotReached, Notes []string }
 
 func (e *asked) Kill(c ctx, by caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
 	a, err := call(c, e, wire.VerbKill(), by, wire.KillRequest{Many: names(refs), KillHow: how})

@@ -97,3 +97,51 @@ func TestMerge_KeepsPrioritiesApart(t *testing.T) {
 		}
 	})
 }
+
+// Outputs whose priority no other local job can have any longer are merged when the engine closes the first step, while
+// other local jobs run: nothing else happens at that time. While the step is open, further local jobs may follow, and
+// nothing is merged.
+func TestMerge_IsEarlyWhenTheFirstStepIsClosed(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		switch id.N {
+		case 0:
+			return adaptertest.Play{Life: 10 * time.Minute}
+		case 2, 3:
+			return adaptertest.Play{Life: 10 * time.Hour}
+		}
+		return adaptertest.Play{Life: time.Minute}
+	}
+	o := options{sim: adaptertest.SimConfig{Slots: 1, MaxBulk: 1}, play: play,
+		config: func(c *engineConfig) { c.MaxPending = 1 }}
+	inWorld(t, o, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"+inline(12)+keptApart(`"priority"`)))
+		w.until(time.Hour, "one of six runs", func() bool {
+			return w.lookup(id).Counts.Running == 1 && len(w.locals(id)) == 6
+		})
+		five := 5
+		if r := w.set(wire.SetHow{Priority: &five}, "1.4-5"); r.Error != nil || r.Jobs != 2 {
+			t.Fatalf("%+v", r)
+		}
+		w.until(3*time.Hour, "both wait to be merged, and another runs", func() bool {
+			l := w.locals(id)
+			return l[4].IsMerging() && l[5].IsMerging() && w.lookup(id).Counts.Running == 1
+		})
+		w.pass(10 * time.Minute)
+		if n := len(w.locals(id)); n != 6 {
+			t.Fatalf("%d local jobs, want 6: the step is open, and %v are merged", n, w.makersOf(id))
+		}
+		w.closeDataset(alice, "raw")
+		w.until(10*time.Minute, "their merge is made", func() bool { return len(w.locals(id)) == 7 })
+		if l := w.locals(id); l[2].Over() || l[3].Over() || l[2].IsMerging() || l[3].IsMerging() {
+			t.Errorf("the merge came late: 1.2 is %s, 1.3 is %s", l[2].State, l[3].State)
+		}
+		makers := w.makersOf(id)[6]
+		if len(makers) != 2 || makers[0].ID.N < 4 || makers[1].ID.N < 4 {
+			t.Errorf("the early merge merges %v, want the outputs of 1.4 and 1.5", makers)
+		}
+		w.reopen()
+		w.final(40*time.Hour, id)
+		w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 8})
+	})
+}

@@ -154,7 +154,20 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 		}},
 		"a lost answer": {options{sim: adaptertest.SimConfig{Settle: 5 * time.Minute}}, func(w *world) {
 			w.sim.OnSubmit(adaptertest.LoseRequest)
-			w.causes(w.submit(alice, mc(2)), why.Doubtful, 2, "lost")
+			before := jjm.At(w.now())
+			id := w.submit(alice, mc(2))
+			first := w.causes(id, why.Doubtful, 2, "lost")
+			if first.Since < before || first.Since > jjm.At(w.now()) {
+				w.t.Errorf("%+v: want a time since the submission at %s", first, before)
+			}
+			w.pass(time.Minute)
+			if c := w.causes(id, why.Doubtful, 2, "lost"); c.Since != first.Since {
+				w.t.Errorf("a minute later: since %s, want %s", c.Since, first.Since)
+			}
+			w.reopen()
+			if c := w.causes(id, why.Doubtful, 2, "lost"); c.Since != first.Since {
+				w.t.Errorf("after a restart: since %s, want %s", c.Since, first.Since)
+			}
 		}},
 		"a back-off": {options{play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 			return adaptertest.Play{Keyword: "-", Signal: 9}

@@ -23,6 +23,19 @@ func (e Exclusion) Same(other Exclusion) bool {
 	return e.Cluster == other.Cluster && e.Host == other.Host
 }
 
+// Repeats reports whether one exclusion changes nothing of the other exclusion: both are about the same host, have the
+// same reason, and end at the same time.
+func (e Exclusion) Repeats(other Exclusion) bool {
+	return e.Same(other) && e.Reason == other.Reason && e.Until == other.Until
+}
+
+// String returns the exclusion with its administrator, times and reason, for people: "host wn13 is excluded from
+// cluster slurm by root since 2026-03-01 12:00 CET until somebody includes it: disk full".
+func (e Exclusion) String() string {
+	return "host " + e.Host + " is excluded from cluster " + e.Cluster + " by " + e.By + " since " + e.Since.Local() +
+		" " + e.Term() + ": " + e.Reason
+}
+
 // Term returns the end of the exclusion, for people: "until 2026-03-01 12:00 CET", "until somebody includes it".
 func (e Exclusion) Term() string {
 	if e.Until == 0 {

@@ -63,6 +63,12 @@ func (o Order) Same(other Order) bool {
 	return o.Kind == other.Kind && o.Name == other.Name && o.Verb == other.Verb && o.From == other.From
 }
 
+// Repeats reports whether one order changes nothing of the other order: both have the same verb and target, the same
+// reason, and the same times.
+func (o Order) Repeats(other Order) bool {
+	return o.Same(other) && o.Reason == other.Reason && o.Until == other.Until
+}
+
 // Doing returns the verb as a property of the target: "drained", "paused", "in maintenance".
 func (o Order) Doing() string {
 	switch o.Verb {

@@ -91,6 +91,21 @@ func TestFailpoint_EachClassInOneLife(t *testing.T) {
 	}
 }
 
+// TestFailpoint_AnOrderToKillAGridJobIsNotForgotten kills a daemon before and after it stores the order to kill a grid
+// job, while it cancels the jobs in the batch system, and when it is about to store their ends. The local jobs are
+// killed by the order, and not cancelled in the batch system by someone else.
+func TestFailpoint_AnOrderToKillAGridJobIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	for _, glf := range []bool{true, false} {
+		t.Run(fmt.Sprintf("glf=%v", glf), func(t *testing.T) {
+			t.Parallel()
+			sc := scenario{design: design{jobs: 20, glf: glf, mix: "yes", killed: true}, drive: driveKilled}
+			sc.lives = []string{"kill.before-commit", "kill.after-commit", "local.cancelling", "verdict.before-commit"}
+			sc.run(t, "")
+		})
+	}
+}
+
 // TestBeds_EachClassOfFailpointInOneLife runs the scenario of TestFailpoint_EachClassInOneLife on a real batch system.
 func TestBeds_EachClassOfFailpointInOneLife(t *testing.T) {
 	t.Parallel()

@@ -147,6 +147,9 @@ func (e *ended) checkStates() {
 		if w := e.design.of(l.ID.N); !slices.Contains(w.states, l.State) && !e.design.loose {
 			e.t.Errorf("local job %s is %v/%s (%s), want one of %v", l.ID, l.State, l.Phase, l.Message, w.states)
 		}
+		if l.State == jjm.Killed && strings.Contains(l.Message, "by someone else") {
+			e.t.Errorf("local job %s was killed by an order, and its message is %q", l.ID, l.Message)
+		}
 		if !l.State.Final() {
 			e.t.Errorf("local job %s is %v, and its grid job is over", l.ID, l.State)
 		}

@@ -29,7 +29,7 @@ const File = "record.xml"
 type Head struct {
 	// Grid is the grid job. Read sets the fields that the record contains: ID, Owner, Type, Name, Model, Key, Mode,
 	// Result, After and AfterEnd of Spec, Status, Generation, Kill, KillBy, Reason, the times, the tar, the warnings,
-	// and Step without Carry.
+	// Step without Carry, and Rollback if the grid job is kept.
 	Grid jjm.GridJob
 	// Counts are the numbers of local jobs by state; Jobs is their sum. Grid.Step.Expected is the expected final
 	// number.

@@ -148,6 +148,9 @@ func (p *parser) root(a map[string]string) {
 	}
 	g.Spec.AfterEnd = a["afterEnd"]
 	g.Kill, g.KillBy = a["kill"] == "true", a["killedBy"]
+	if a["kept"] == "true" {
+		g.Rollback = jjm.RollbackKeep
+	}
 	g.Accepted, g.Changed, g.Ended = p.time(a, at, "accepted"), p.time(a, at, "changed"), p.time(a, at, "ended")
 	h.GRAM = jjm.GRAM(p.int(a, at, "gram"))
 	if h.GRAM.String() == "UNKNOWN" {

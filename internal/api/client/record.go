@@ -33,6 +33,7 @@ func StatusFromRecord(dir string, h *head.Head) wire.Status {
 		Origin: g.Origin, Cluster: g.Step.Cluster, ClusterJobs: wire.ClusterJobsOf(g.ID, h.ClusterJobs),
 		Accepted: g.Accepted, Ended: g.Ended, Why: g.Step.Why, Steps: wire.StepsOf(h.Steps), Proof: g.Proof,
 		Warnings: wire.WarningsOf(g), Causes: h.Causes, Phases: h.Phases, Record: head.Path(dir, g.ID),
+		Kept: g.Kept(),
 	}
 	for _, in := range h.Inputs {
 		st.Inputs = append(st.Inputs, wire.Input{Dataset: in.Name, Master: in.Master, Open: in.Open, Counts: in.Counts})

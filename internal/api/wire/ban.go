@@ -47,10 +47,15 @@ type Ban struct {
 
 // Banned is the result of a BanRequest.
 type Banned struct {
-	// Bans are the bans that were set or ended. If the request had no Ban, they are the bans in force.
+	// Bans are the bans that were set or ended. If the request sets a ban that is in force already, Bans has
+	// this ban. If the request had no Ban, they are the bans in force.
 	Bans []jjm.Ban `json:"bans"`
 	// Killed are the grid jobs that are killed because of the ban.
 	Killed []jjm.GridID `json:"killed,omitempty"`
+	// NoChange is set if the request changed nothing, because the ban was in force already, or because there was no ban
+	// to end. This is a success. Notes say why nothing changed.
+	NoChange bool     `json:"no_change,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
 }
 
 // maxDN is the longest DN in bytes. Subjects of certificates are far shorter.

@@ -96,6 +96,8 @@ type Datasets struct {
 	// file.
 	Files []DatasetFile `json:"files,omitempty"`
 	Next  int64         `json:"next,omitempty"`
+	// Notes say why "close" closed nothing, and why "mark" left files unchanged.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // DatasetFile is a file of a dataset, with its place if that is known.

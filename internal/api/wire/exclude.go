@@ -55,13 +55,19 @@ type Exclude struct {
 
 // Excluded is the result of an ExcludeRequest.
 type Excluded struct {
-	// Hosts are the exclusions that were set or ended. If the request had no Exclude, they are the exclusions in force.
+	// Hosts are the exclusions that were set or ended, and those in force already that the request sets
+	// again. If the request had no Exclude, they are the exclusions in force.
 	Hosts []jjm.Exclusion `json:"hosts"`
 	// Running is the number of local jobs that run on the hosts, and continue. Queued is the number of local jobs that
 	// were submitted to the cluster before the exclusion and wait there; they may still start on the hosts. Both are 0
 	// unless the request excluded hosts.
 	Running int `json:"running,omitempty"`
 	Queued  int `json:"queued,omitempty"`
+	// NoChange are the hosts of the request for which nothing changed: they were excluded already, for the same reason and
+	// until the same time, or there was no exclusion to end. This is a success. Notes say why nothing changed, one
+	// sentence for each of these hosts.
+	NoChange []string `json:"no_change,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
 }
 
 // MaxHosts is the largest number of hosts in one request, and of excluded hosts of one cluster. Every submission names

@@ -46,10 +46,15 @@ func (r *OrderRequest) resolve(a About, find func(jjm.Handle) (jjm.GridID, error
 // Changes reports whether the request sets an order.
 func (r OrderRequest) Changes() bool { return r.Order != nil }
 
-// OrderAnswer contains the orders that the request set, the orders that "resume" ended, or the orders in force.
+// OrderAnswer contains the order that the request set or that was in force already, the orders that "resume" ended, or
+// the orders in force.
 type OrderAnswer struct {
 	Reply
 	Orders []jjm.Order `json:"orders,omitempty"`
+	// NoChange is set if the request changed nothing, because the same order was in force already, or because there was
+	// no order to end. This is a success. Notes say why nothing changed.
+	NoChange bool     `json:"no_change,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
 }
 
 // Order drains, pauses or resumes a cluster, a queue, a job type or a user; only administrators may do this. An order

@@ -40,4 +40,7 @@ type RenewAnswer struct {
 	Renewed []string `json:"renewed,omitempty"`
 	// NotReached has a sentence for each group of running jobs that keep their old credentials, with the reason.
 	NotReached []string `json:"not_reached,omitempty"`
+	// Notes has a sentence for each credential of the request that was not stored, with the reason. If no credential was
+	// stored, nothing changed. This is a success.
+	Notes []string `json:"notes,omitempty"`
 }

@@ -77,7 +77,8 @@ type Resplit struct {
 	// jobs.
 	Left    []Left `json:"left,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`
-	// NoChange is set if no local job had to be cut again. This is a success.
-	NoChange bool   `json:"no_change,omitempty"`
-	Error    *Error `json:"error,omitempty"`
+	// NoChange is set if no local job had to be cut again. This is a success. Notes say why.
+	NoChange bool     `json:"no_change,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+	Error    *Error   `json:"error,omitempty"`
 }

@@ -66,6 +66,8 @@ type Retracted struct {
 	Recovery       string `json:"recovery,omitempty"`
 	RecoveryFiles  string `json:"recovery_files,omitempty"`
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`
+	// Notes say why results stay as they are that were retracted earlier.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // RetractedLocal is a local job whose result no longer counts.

@@ -58,7 +58,8 @@ type Changed struct {
 	Jobs int `json:"jobs"`
 	// Later is set if local jobs that are made later also get the resources and the priority.
 	Later bool `json:"later,omitempty"`
-	// Notes name the clusters that cannot meet the resources, with the reasons.
+	// Notes name the clusters that cannot meet the resources, with the reasons. If NoChange is set, Notes say why nothing
+	// changed.
 	Notes []string `json:"notes,omitempty"`
 	// Left are local jobs that the request names and that are not changed. LeftOut is the number of further such local
 	// jobs.

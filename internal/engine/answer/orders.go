@@ -3,6 +3,7 @@ package answer
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -37,10 +38,15 @@ func ordersSince(ctx context.Context, an *Answers, caller wire.Caller, since jjm
 	return withStarts(ctx, an, seen, limit)
 }
 
-// withStarts adds the starts of the daemon that the journal does not have yet.
+// withStarts adds the starts of the daemon that the journal does not have yet. If their stored value cannot be read, it
+// adds none and logs the error.
 func withStarts(ctx context.Context, an *Answers, all []jjm.JournalEntry, limit int) ([]jjm.JournalEntry, error) {
 	starts, err := an.b.Store.Starts(ctx)
-	if err != nil {
+	switch {
+	case jjm.KindOf(err) == jjm.Invalid:
+		an.b.Complain(slog.LevelWarn, "starts", "the last starts of the daemon are missing in answers, because the stored "+
+			"value cannot be read; the next start of the daemon replaces it", "error", err)
+	case err != nil:
 		return nil, err
 	}
 	return starts.WithRest(all, limit), nil

@@ -36,10 +36,22 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 		return out, err
 	}
 	set, err := carryOutOne(ctx, ds, caller, uid, d, &out)
-	if err == nil {
-		out.Shown = []wire.DatasetState{shown(set)}
+	if err != nil {
+		return out, err
 	}
-	return out, err
+	out.Shown, out.Notes = []wire.DatasetState{shown(set)}, unchanged(d, set, &out)
+	return out, nil
+}
+
+// unchanged returns the reasons, for people, why a request changed nothing about a dataset or about some of its files.
+func unchanged(d wire.Dataset, set store.Dataset, out *wire.Datasets) []string {
+	switch {
+	case d.Do == wire.DatasetMark:
+		return unmarked(d, out.Marked)
+	case d.Do == wire.DatasetClose && !out.Changed:
+		return []string{fmt.Sprintf("dataset %s has been closed since %s", d.Name, set.Closed.Local())}
+	}
+	return nil
 }
 
 // carryOutOne carries out an action about one dataset of the account uid, and adds the outcome to out. It returns the

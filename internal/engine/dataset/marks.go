@@ -206,6 +206,39 @@ func (mk marker) ownersOf(mem state.Memory, ctx context.Context, id store.Datase
 	return nil
 }
 
+// unmarked returns a sentence, for people, for each state in which a request to mark files left some files unchanged:
+//
+//	the mark is the same      "2 files stay lost: they have this mark already"
+//	another mark              "1 file stays missing: remove its mark first (jjm dataset mark raw LFN ready --reason WHY)"
+//	no mark is to be removed  "1 file stays ready: it has no mark"
+func unmarked(d wire.Dataset, marked []wire.MarkedFile) (notes []string) {
+	counts, states := map[string]int{}, []string(nil)
+	for i := range marked {
+		m := &marked[i]
+		if !m.Before {
+			continue
+		}
+		if counts[m.State]++; counts[m.State] == 1 {
+			states = append(states, m.State)
+		}
+	}
+	for _, state := range states {
+		stays, have, its := "stays", "it has", "its mark"
+		if counts[state] > 1 {
+			stays, have, its = "stay", "they have", "their marks"
+		}
+		why := have + " this mark already"
+		switch {
+		case state == jjm.FileReady.String():
+			why = have + " no mark"
+		case state != d.State:
+			why = fmt.Sprintf("remove %s first (jjm dataset mark %s LFN ready --reason WHY)", its, d.Name)
+		}
+		notes = append(notes, fmt.Sprintf("%s %s %s: %s", jjm.Count(counts[state], "file"), stays, state, why))
+	}
+	return notes
+}
+
 // fileStateOf returns the state of a mark by its word, FileReady for any other word.
 func fileStateOf(word string) jjm.FileState {
 	for _, s := range []jjm.FileState{jjm.FileMissing, jjm.FileLost, jjm.FileBroken} {

@@ -102,17 +102,28 @@ func (ex *Exclusions) exclude(ctx context.Context, caller wire.Caller, r *wire.E
 				"in the batch system", name, n, wire.MaxHosts)
 		}
 		out.Running, out.Queued = jobsThere(c.Live, name, out.Hosts)
-		for _, e := range out.Hosts {
+		present, fresh := c.Live.Exclusions(), []jjm.Exclusion(nil)
+		out.NoChange, out.Notes = nil, nil
+		for i, e := range out.Hosts {
+			if at := slices.IndexFunc(present, e.Repeats); at >= 0 {
+				out.Hosts[i] = present[at]
+				unchanged(out, e.Host, present[at].String())
+				continue
+			}
+			fresh = append(fresh, e)
 			c.Journal = append(c.Journal, entry(e, "excluded", e.Reason+" ("+e.Term()+")", given.By, c.Now))
 			if err := c.Tx.PutExclusion(e); err != nil {
 				return err
 			}
 		}
-		c.Orders = func(a *state.Memo) { a.SetExclusions(nil, out.Hosts) }
+		c.Orders = func(a *state.Memo) { a.SetExclusions(nil, fresh) }
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("exclude hosts of cluster %s: %w", name, err)
+	}
+	if len(out.NoChange) == len(r.Hosts) {
+		return nil
 	}
 	ex.b.Log.Info("hosts are excluded", "cluster", name, "hosts", r.Hosts, "by", given.By, "reason", given.Reason,
 		"until", given.Until)
@@ -128,10 +139,29 @@ func (ex *Exclusions) include(ctx context.Context, caller wire.Caller, r *wire.E
 	if err != nil {
 		return fmt.Errorf("include hosts: %w", err)
 	}
+	for _, host := range r.Hosts {
+		if !slices.ContainsFunc(out.Hosts, func(e jjm.Exclusion) bool { return e.Host == host }) {
+			unchanged(out, host, notExcluded(host, r.Cluster))
+		}
+	}
 	if len(out.Hosts) > 0 {
 		ex.b.Log.Info("hosts are included again", "hosts", r.Hosts, "by", caller.Actor(), "reason", r.Reason)
 	}
 	return nil
+}
+
+// unchanged notes in an answer that nothing changed for a host, and why.
+func unchanged(out *wire.Excluded, host, why string) {
+	out.NoChange, out.Notes = append(out.NoChange, host), append(out.Notes, why)
+}
+
+// notExcluded returns the reason, for people, why a host cannot be included in a cluster. The cluster "" means every
+// cluster.
+func notExcluded(host, cluster string) string {
+	if cluster == "" {
+		return "host " + host + " is not excluded"
+	}
+	return "host " + host + " is not excluded from cluster " + cluster
 }
 
 // end deletes the stored exclusions for which the function over returns true, with the reason for the journal, and adds

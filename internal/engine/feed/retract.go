@@ -58,12 +58,35 @@ func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID
 	if err != nil && !errors.Is(err, state.ErrDryRun) {
 		return out, fmt.Errorf("retract outputs of grid job %s: %w", id, err)
 	}
+	out.Notes = retractedBefore(r.locals)
 	if out.Locals, out.Lost = r.locals, r.lost; w.Recovery == "" || w.DryRun {
 		return out, nil
 	}
 	again, err := r.fd.recoverer.Redo(r.ctx, r.caller, r.job, r.work, r.request.Recovery)
 	out.Recovery, out.RecoveryFiles, out.RecoveryRanges = string(again.Job), string(again.Files), string(again.Ranges)
 	return out, err
+}
+
+// retractedBefore returns the reason, for people, why a retraction changed nothing for local jobs: it was ordered
+// before. It returns nil if there are no such local jobs.
+func retractedBefore(locals []wire.RetractedLocal) []string {
+	n, example := 0, ""
+	for i := range locals {
+		if !locals[i].Before {
+			continue
+		}
+		if n++; n == 1 {
+			example = locals[i].Local
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return []string{"the outputs of local job " + example + " were retracted before: see jjm history " + example}
+	}
+	return []string{fmt.Sprintf("the outputs of %s were retracted before: see jjm history %s", jjm.Count(n, "local job"),
+		example)}
 }
 
 // retraction carries out one request to retract outputs. It holds the request, the local jobs that are affected, and

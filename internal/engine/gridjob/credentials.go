@@ -119,7 +119,26 @@ func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, r wire.RenewReque
 		return wire.RenewAnswer{}, err
 	}
 	kinds, err := js.putCredentials(&job, given)
-	return wire.RenewAnswer{Renewed: kinds, NotReached: js.rooms.Clusters.NotReached(job.ID, kinds)}, err
+	return wire.RenewAnswer{Renewed: kinds, NotReached: js.rooms.Clusters.NotReached(job.ID, kinds),
+		Notes: notStored(&job, given, kinds)}, err
+}
+
+// notStored returns a sentence, for people, for each given credential whose kind is not among the stored kinds. It says
+// why the credential was not stored.
+func notStored(job *jjm.GridJob, given []credential.Parsed, stored []string) (notes []string) {
+	for _, c := range given {
+		switch {
+		case slices.Contains(stored, c.Kind):
+		case !slices.Contains(job.Spec.Credentials, c.Kind):
+			notes = append(notes, fmt.Sprintf("the jobs of grid job %s did not ask for a %s", job.ID, c.Kind))
+		case c.End.IsZero():
+			notes = append(notes, fmt.Sprintf("the jobs of grid job %s have this %s already", job.ID, c.Kind))
+		default:
+			notes = append(notes, fmt.Sprintf("the jobs of grid job %s have this %s already, or one that ends after %s", job.ID,
+				c.Kind, jjm.At(c.End).Local()))
+		}
+	}
+	return notes
 }
 
 // renewAgain replaces the credentials of a grid job by newer credentials of a repeated submission. It does nothing if

@@ -153,6 +153,7 @@ func (ro *Reopener) resplitLive(ctx context.Context, caller wire.Caller, id jjm.
 		}
 		left, out.Jobs, out.Parts = stay, len(d.Parts), d.Count()
 		if out.Jobs == 0 {
+			out.Notes = []string{plan.NoneCut(&g.Job, g.Locals)}
 			return state.ErrDryRun
 		}
 		if err := ro.cutAgain(c, id, d, caller.Actor()); err != nil || !dry {
@@ -184,8 +185,12 @@ func (ro *Reopener) resplitOver(ctx context.Context, caller wire.Caller, job *jj
 		return out, nil, err
 	}
 	d, left, err := ro.divide(ctx, job, f, locals)
-	if err != nil || len(d.Parts) == 0 {
+	if err != nil {
 		return out, left, err
+	}
+	if len(d.Parts) == 0 {
+		out.Notes = []string{plan.NoneCut(job, locals)}
+		return out, left, nil
 	}
 	if err := ro.rooms.Divider.MayDivide(ctx, job, d.Count()); err != nil {
 		return out, nil, err

@@ -57,6 +57,7 @@ func (ro *Reopener) set(ctx context.Context, caller wire.Caller, w again, how as
 		case len(left) > 0:
 			return jjm.Errorf(jjm.Conflict, "local job %s: %s", jjm.LocalID{Grid: job.ID, N: left[0].N}, left[0].Why)
 		default:
+			out.Notes = []string{plan.Unchanged(&g.Job, selected(facts), "no local job waits for its submission")}
 			return state.ErrDryRun
 		}
 		to, err := ro.movesOf(&g.Job, placesOf(g, set, out.Later), how)
@@ -70,6 +71,16 @@ func (ro *Reopener) set(ctx context.Context, caller wire.Caller, w again, how as
 		return storeSet(c, g, set, out.Later, to, caller.Actor())
 	})
 	return out, err
+}
+
+// selected returns the local jobs that a request names.
+func selected(f plan.ResubmitFacts) (all []*jjm.LocalJob) {
+	for i := range f.Locals {
+		if l := &f.Locals[i]; f.Whole || f.Named(l.ID.N) {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // maySet returns an error if no local job of the grid job can be changed now, or if the request names a local job that

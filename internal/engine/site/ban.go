@@ -48,15 +48,27 @@ func (si *Site) ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: root and the administrator who bans cannot be banned: name another account",
 			b.Name)
 	}
-	out := wire.Banned{Bans: []jjm.Ban{given}}
+	var out wire.Banned
 	err = si.s.Change(ctx, "ban", func(c *state.Change) error {
+		out.Bans, out.NoChange, out.Notes = []jjm.Ban{given}, false, nil
 		out.Killed = killOf(c, given)
+		at := slices.IndexFunc(c.Live.Bans(), func(b jjm.Ban) bool {
+			return credential.SameBan(b, given) && b.Reason == given.Reason
+		})
+		if at >= 0 && len(out.Killed) == 0 {
+			old := c.Live.Bans()[at]
+			out.Bans, out.NoChange, out.Notes = []jjm.Ban{old}, true, []string{old.String()}
+			return nil
+		}
 		c.Journal = append(c.Journal, banEntry(given, "banned", given.By, given.UID, given.Reason, c.Now))
 		c.Orders = func(a *state.Memo) { a.Ban(given) }
 		return c.Tx.PutBan(given)
 	})
 	if err != nil {
 		return wire.Banned{}, fmt.Errorf("ban %s: %w", given.Whom(), err)
+	}
+	if out.NoChange {
+		return out, nil
 	}
 	si.b.Log.Info("ban", "whom", given.Whom(), "by", given.By, "uid", given.UID, "reason", given.Reason, "kills",
 		len(out.Killed))
@@ -130,7 +142,9 @@ func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	if err != nil {
 		return wire.Banned{}, fmt.Errorf("unban %s: %w", by.Whom(), err)
 	}
-	if len(out.Bans) > 0 {
+	if out.NoChange = len(out.Bans) == 0; out.NoChange {
+		out.Notes = []string{by.Whom() + " is not banned"}
+	} else {
 		si.b.Log.Info("ban", "lifted", true, "whom", by.Whom(), "by", by.By, "uid", by.UID, "reason", by.Reason)
 	}
 	return out, nil

@@ -27,13 +27,12 @@ func (si *Site) Order(ctx context.Context, caller wire.Caller, r wire.OrderReque
 	if r.Order == nil {
 		return wire.OrderAnswer{Orders: si.Orders(caller)}, nil
 	}
-	changed, err := si.obey(ctx, caller, r.Order)
-	return wire.OrderAnswer{Orders: changed}, err
+	return si.obey(ctx, caller, r.Order)
 }
 
-func (si *Site) obey(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
+func (si *Site) obey(ctx context.Context, caller wire.Caller, o *wire.Order) (out wire.OrderAnswer, err error) {
 	if err := si.mayOrder(ctx, caller, o); err != nil {
-		return nil, err
+		return out, err
 	}
 	now := jjm.At(si.b.Now())
 	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.Actor(),
@@ -48,19 +47,28 @@ func (si *Site) obey(ctx context.Context, caller wire.Caller, o *wire.Order) ([]
 		return si.resume(ctx, given)
 	}
 	if !given.InForce(now) {
-		return nil, jjm.Errorf(jjm.Invalid, "%s %s %s until %s: that time is past: want a later one", o.Verb, o.Kind,
+		return out, jjm.Errorf(jjm.Invalid, "%s %s %s until %s: that time is past: want a later one", o.Verb, o.Kind,
 			o.Name, given.Until.Local())
 	}
-	err := si.order(ctx, func(c *state.Change) ([]jjm.Order, error) {
+	err = si.order(ctx, func(c *state.Change) ([]jjm.Order, error) {
+		out = wire.OrderAnswer{Orders: []jjm.Order{given}}
+		present := c.Live.Orders()
+		if at := slices.IndexFunc(present, given.Repeats); at >= 0 {
+			out = wire.OrderAnswer{Orders: present[at : at+1], NoChange: true, Notes: []string{present[at].String()}}
+			return nil, nil
+		}
 		c.Journal = append(c.Journal, orderEntry(given, given.Doing(), given.Reason))
 		return []jjm.Order{given}, c.Tx.PutOrder(given)
 	}, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s %s: %w", o.Verb, o.Kind, o.Name, err)
+	switch {
+	case err != nil:
+		return wire.OrderAnswer{}, fmt.Errorf("%s %s %s: %w", o.Verb, o.Kind, o.Name, err)
+	case out.NoChange:
+		return out, nil
 	}
 	si.b.Log.Info("order", "verb", given.Verb, "kind", o.Kind, "name", o.Name, "by", given.By, "reason", given.Reason,
 		"from", given.From, "until", given.Until)
-	return []jjm.Order{given}, nil
+	return out, nil
 }
 
 // mayOrder returns an error if the caller may not give the order, or if the site does not have the order's target.
@@ -127,7 +135,7 @@ func (si *Site) queues(named string) (known []string, any bool) {
 const localKind = "local"
 
 // resume ends the orders about a target and returns these orders. It succeeds if there are no such orders.
-func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
+func (si *Site) resume(ctx context.Context, by jjm.Order) (wire.OrderAnswer, error) {
 	var ended []jjm.Order
 	err := si.order(ctx, nil, func(c *state.Change) ([]jjm.Order, error) {
 		for _, o := range c.Live.Orders() {
@@ -145,12 +153,13 @@ func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
 		return ended, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("resume %s %s: %w", by.Kind, by.Name, err)
+		return wire.OrderAnswer{}, fmt.Errorf("resume %s %s: %w", by.Kind, by.Name, err)
 	}
-	if len(ended) > 0 {
-		si.b.Log.Info("order", "verb", "resume", "kind", by.Kind, "name", by.Name, "by", by.By, "reason", by.Reason)
+	if len(ended) == 0 {
+		return wire.OrderAnswer{NoChange: true, Notes: []string{by.Kind + " " + by.Name + " has no order to end"}}, nil
 	}
-	return ended, nil
+	si.b.Log.Info("order", "verb", "resume", "kind", by.Kind, "name", by.Name, "by", by.By, "reason", by.Reason)
+	return wire.OrderAnswer{Orders: ended}, nil
 }
 
 // orderEntry returns the journal entry of an order, which belongs to no grid job.

@@ -40,3 +40,15 @@ func Resplit(f ResubmitFacts) (cut []int32, left []Left) {
 	}
 	return cut, left
 }
+
+// NoneCut returns, for people, why no local job of a grid job is cut again although the request names none that is
+// refused.
+func NoneCut(job *jjm.GridJob, locals []jjm.LocalJob) string {
+	text := NoneAgain(job, locals, true)
+	for i := range locals {
+		if l := &locals[i]; l.State == jjm.Killed && !job.Kept() {
+			return text + fmt.Sprintf("; a killed local job is cut only if it is named: jjm resplit %s", l.ID)
+		}
+	}
+	return text
+}

@@ -42,10 +42,17 @@ func Unchanged(job *jjm.GridJob, selected []*jjm.LocalJob, none string) string {
 // standing returns the state of a local job, or what else keeps a command from changing the local job.
 func standing(l *jjm.LocalJob) string {
 	switch {
-	case !l.Over() && l.Kill:
+	case l.Over():
+	case l.Kill && l.Failing != "":
+		return "being killed already, to be failed"
+	case l.Kill:
 		return "being killed already"
-	case !l.Over() && (l.IsHeld() || l.Holding.Keeps()):
+	case l.IsHeld():
 		return "held already"
+	case l.Holding.Keeps():
+		return "to be held already"
+	case l.Holding.GivenUp():
+		return "being taken back already"
 	}
 	return jjm.StateWord(l.State, l.Phase)
 }

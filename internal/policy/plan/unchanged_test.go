@@ -14,16 +14,26 @@ func TestUnchanged_SaysWhy(t *testing.T) {
 	killed.Kill = true
 	held := local(4, jjm.Held, jjm.HeldByApp)
 	held.Holding = &jjm.Holding{By: jjm.HeldApplication, Since: 1}
+	forced := local(5, jjm.Running, "")
+	forced.Kill, forced.Failing = true, "forced to failed by alice"
+	kept := local(6, jjm.Running, "")
+	kept.Holding = Kept(nil, "alice", "alice")
+	back := local(7, jjm.Submitted, jjm.Queued)
+	back.Holding = Resumed(kept.Holding, "bob", "bob")
 	for want, c := range map[string]struct {
 		job    jjm.GridJob
 		locals []*jjm.LocalJob
 	}{
-		"grid job 3 is over already: done":      {job: jjm.GridJob{ID: 3, Status: jjm.Done, Kill: true}},
-		"grid job 3 is being killed already":    {job: jjm.GridJob{ID: 3, Status: jjm.Aborting, Kill: true}},
-		"no local job is held":                  {},
-		"local job 3.1 is failed/application":   {locals: []*jjm.LocalJob{local(1, jjm.Failed, jjm.ByApp)}},
-		"local job 3.2 is being killed already": {locals: []*jjm.LocalJob{killed}},
-		"local job 3.4 is held already":         {locals: []*jjm.LocalJob{held}},
+		"grid job 3 is over already: done":          {job: jjm.GridJob{ID: 3, Status: jjm.Done, Kill: true}},
+		"grid job 3 is being killed already":        {job: jjm.GridJob{ID: 3, Status: jjm.Aborting, Kill: true}},
+		"no local job is held":                      {},
+		"local job 3.1 is failed/application":       {locals: []*jjm.LocalJob{local(1, jjm.Failed, jjm.ByApp)}},
+		"local job 3.2 is being killed already":     {locals: []*jjm.LocalJob{killed}},
+		"local job 3.4 is held already":             {locals: []*jjm.LocalJob{held}},
+		"local job 3.6 is to be held already":       {locals: []*jjm.LocalJob{kept}},
+		"local job 3.7 is being taken back already": {locals: []*jjm.LocalJob{back}},
+		"no local job is held: 1 being killed already, to be failed, 1 being killed already, 1 running": {
+			locals: []*jjm.LocalJob{forced, killed, local(1, jjm.Running, "")}},
 		"no local job is held: 2 completed, 1 running": {locals: []*jjm.LocalJob{local(0, jjm.Completed, ""),
 			local(1, jjm.Running, ""), local(2, jjm.Completed, "")}},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -163,14 +162,15 @@ func check(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// Starts returns what the store keeps about the starts of the daemon; the zero value if no daemon has started.
+// Starts returns what the store keeps about the starts of the daemon; the zero value if no daemon has started. The
+// error is of kind Invalid if the stored value cannot be read.
 func (s *Store) Starts(ctx context.Context) (starts jjm.Starts, err error) {
 	text, found, err := s.Meta(ctx, jjm.StartsKey)
 	if err != nil || !found {
 		return starts, err
 	}
 	if err := json.Unmarshal([]byte(text), &starts); err != nil {
-		return starts, fmt.Errorf("%s %.80q: %w", jjm.StartsKey, text, err)
+		return jjm.Starts{}, jjm.Errorf(jjm.Invalid, "%s %.80q: %w", jjm.StartsKey, text, err)
 	}
 	return starts, nil
 }
