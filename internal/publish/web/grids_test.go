@@ -88,12 +88,22 @@ func TestGrids_ExpectedEnds(t *testing.T) {
 func TestGrids_BadQueriesGetAMessage(t *testing.T) {
 	p := day().page(Config{Tokens: tokenFile(t)}, -1)
 	for path, want := range map[string]string{
-		"/?sort=size":  `sort="size": want id, owner, state, failed, submitted, end`,
-		"/?sort=-":     `sort="-": want id`,
-		"/?state=odd":  `state="odd": `,
-		"/?from=x":     `from="x": want a number of 0 or more`,
-		"/?before=-1":  `before="-1": want a number of 0 or more`,
-		"/?sort=%3Cb>": `sort="<b>": want id`,
+		"/?sort=size":            `sort="size": want id, owner, state, failed, submitted, end`,
+		"/?sort=-":               `sort="-": want id`,
+		"/?state=odd":            `state="odd": `,
+		"/?from=x":               `from="x": want a number of 0 or more`,
+		"/?before=-1":            `before="-1": want a number of 0 or more`,
+		"/?sort=%3Cb>":           `sort="<b>": want id`,
+		"/?stat=done":            `no parameter "stat": did you mean state? it takes state, owner, type, sort, before, from`,
+		"/?x%3Cb>=1":             `no parameter "x<b>"; it takes state, owner`,
+		"/?sort=id&sort=owner":   "sort has 2 values: want one",
+		"/?state=%zz":            `invalid URL escape "%zz"; it takes state`,
+		"/?state=done;owner=ann": "invalid semicolon separator in query; it takes state",
+		"/jobs/4?form=25":        `no parameter "form": did you mean from? it takes from`,
+		"/jobs/4?from=-1":        `from="-1": want a number of 0 or more`,
+		"/jobs/4.1?from=25":      `no parameter "from"; it takes no parameters`,
+		"/clusters/farm?from=1":  `no parameter "from"; it takes no parameters`,
+		"/live/?stat=done":       `no parameter "stat"`,
 	} {
 		r, text := answer(t, p, "root", path)
 		if text = html.UnescapeString(text); r.StatusCode != 400 || !strings.Contains(text, want) {

@@ -80,6 +80,11 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 	if err != nil || ref.Locals && !ref.One() {
 		return nil, jjm.Errorf(jjm.Gone, "%.40q is no id of a job: want an id such as 17 or 17.3", r.PathValue("id"))
 	}
+	if ref.Locals {
+		if err := checkQuery(r.URL.RawQuery, nil); err != nil {
+			return nil, err
+		}
+	}
 	from, err := number(r, "from")
 	if err != nil {
 		return nil, err

@@ -70,10 +70,12 @@ type Page struct {
 }
 
 // view is one kind of page. state returns the content whose changes are sent to listeners, that is, to browsers that
-// show the page. fill, if set, adds the content that is read only once, when the page is shown.
+// show the page. fill, if set, adds the content that is read only once, when the page is shown. takes are the names of
+// the parameters that an address of the page may have.
 type view struct {
 	state func(context.Context, viewer, *http.Request) (any, error)
 	fill  func(context.Context, viewer, any) error
+	takes []string
 }
 
 // New returns the web page of the site. It starts no listener and no goroutine.
@@ -87,9 +89,9 @@ func New(c Config, d Deps) *Page {
 	p.who = gatekeeper{header: c.UserHeader, proxyUID: proxy, tokens: tokens{path: c.Tokens, log: d.Log},
 		accounts: accounts{lookup: d.Account, now: d.Now, known: map[string]knownAccount{}}}
 	p.views = map[string]view{
-		"farm":    {p.farm, p.fillFarm},
-		"cluster": {p.cluster, nil},
-		"job":     {p.job, p.fillJob},
+		"farm":    {p.farm, p.fillFarm, []string{"state", "owner", "type", "sort", "before", "from"}},
+		"cluster": {p.cluster, nil, nil},
+		"job":     {p.job, p.fillJob, []string{"from"}},
 	}
 	for name := range p.views {
 		p.layouts[name] = layout(name)
@@ -192,6 +194,9 @@ func (p *Page) ask(ctx context.Context, name string, v viewer, r *http.Request, 
 		defer func() { <-p.asks }()
 	case <-ctx.Done():
 		return nil, "", jjm.Errorf(jjm.Busy, "the daemon makes many pages at this moment: try again")
+	}
+	if err := checkQuery(r.URL.RawQuery, p.views[name].takes); err != nil {
+		return nil, "", err
 	}
 	state, err = p.views[name].state(ctx, v, r)
 	if err != nil {
