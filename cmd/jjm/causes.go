@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"jjm/internal/api/client"
@@ -18,12 +17,9 @@ const (
 	// mostExamples is the greatest number of causes whose example, a local job, is shown with the end of its standard
 	// error.
 	mostExamples = 3
-	// endLines is how many lines of this end are shown, each with at most lastColumns columns.
-	endLines    = 5
+	// lastColumns is how many columns of each line of this end are shown.
 	lastColumns = 100
-	// lastBytes is how many bytes at the end of an example's standard error are requested from the daemon.
-	// examplePatience is the longest wait for these bytes of all examples together.
-	lastBytes       = 4 << 10
+	// examplePatience is the longest wait for the ends of all examples together.
 	examplePatience = 5 * time.Second
 )
 
@@ -82,7 +78,7 @@ func spoken(st wire.Status) []jjm.Cause {
 		return nil
 	case len(st.Locals) == 0:
 		return st.Causes
-	case len(st.Locals) > 1 || st.Locals[0].State != jjm.Failed && st.Locals[0].Phase != jjm.RetryWait:
+	case len(st.Locals) > 1 || !plain.ShowsErrors(&st.Locals[0]):
 		return nil
 	}
 	return []jjm.Cause{{First: st.Locals[0].ID.String()}}
@@ -109,22 +105,18 @@ func lastWords(daemon *client.Client, causes []jjm.Cause) map[string][]string {
 }
 
 func lastLinesOf(ctx context.Context, daemon *client.Client, local string) []string {
-	req := wire.CatRequest{One: wire.OneRef(local), CatFile: wire.CatFile{File: "stderr"}, Tail: lastBytes}
-	_, r, err := client.Open(ctx, daemon, wire.VerbCat(), req)
+	_, r, err := client.Open(ctx, daemon, wire.VerbCat(), plain.ErrorRequest(local))
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = r.Close() }()
-	text, err := io.ReadAll(io.LimitReader(r, lastBytes))
+	text, err := io.ReadAll(io.LimitReader(r, plain.ErrorBytes))
 	if err != nil {
 		return nil
 	}
-	var lines []string
-	for line := range strings.Lines(string(text)) {
-		// Blanks at the beginning stay: compilers and interpreters use them to point at a place in the line above.
-		if line = strings.TrimRight(plain.Printable(strings.TrimRight(line, "\r\n")), " "); line != "" {
-			lines = append(lines, shorten(line, lastColumns))
-		}
+	lines := plain.ErrorLines(string(text))
+	for i, line := range lines {
+		lines[i] = shorten(line, lastColumns)
 	}
-	return lines[max(0, len(lines)-endLines):]
+	return lines
 }

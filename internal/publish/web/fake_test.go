@@ -27,7 +27,10 @@ type fake struct {
 	journal  []jjm.JournalEntry
 	site     []jjm.JournalEntry // the entries that belong to no grid job
 	clusters []wire.Cluster
-	busy     bool // the account database does not answer
+	busy     bool              // the account database does not answer
+	errors   map[string]string // the standard error of local jobs
+	excluded []jjm.Exclusion
+	reads    map[string]int // how often a verb was asked
 }
 
 // uids are the accounts of the fake. The account root is an administrator.
@@ -40,7 +43,31 @@ func (f *fake) verbs() []serve.Verb {
 		serve.Handle(wire.VerbStatus(), serve.Owners, f.status),
 		serve.Handle(wire.VerbWhy(), serve.Owners, f.why),
 		serve.Handle(wire.VerbHistory(), serve.Owners, f.history),
+		serve.Handle(wire.VerbExclude(), serve.Owners, f.exclude),
+		serve.HandleStream(wire.VerbCat(), serve.Owners, f.cat),
 	}
+}
+
+// exclude lists the excluded hosts.
+func (f *fake) exclude(context.Context, wire.Caller, wire.ExcludeRequest) (wire.ExcludeAnswer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return wire.ExcludeAnswer{Excluded: &wire.Excluded{Hosts: slices.Clone(f.excluded)}}, nil
+}
+
+// cat sends the standard error of a local job.
+func (f *fake) cat(_ context.Context, c wire.Caller, r wire.CatRequest, out *serve.Stream[wire.CatAnswer]) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text, ok := f.errors[r.Job().String()]
+	if s := f.one(c, r.Job()); s.Lookup.Error != nil || !ok || r.File != "stderr" || r.Tail == 0 {
+		return jjm.Errorf(jjm.Gone, "no %s of %s", r.File, r.Job())
+	}
+	if err := out.Begin(wire.CatAnswer{}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // set changes the site.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"jjm/internal/api/plain"
@@ -21,6 +22,8 @@ const (
 	mostEvidence = 3
 	// mostEntries bounds the entries of the journal that are read for a page.
 	mostEntries = 4000
+	// errorTime is the longest wait for the ends of standard error on a page.
+	errorTime = 3 * time.Second
 )
 
 // jobView is the page of a grid job or, if One is set, of one of its local jobs. A listener receives an update when a
@@ -43,6 +46,8 @@ type jobDetail struct {
 	Locals   []localRow
 	Why      *wire.Why
 	Evidence []example
+	// Errors are the last lines that the local job wrote to standard error.
+	Errors   []string
 	Usage    [][3]string // what, requested, used
 	Attempts []wire.Attempt
 	Curve    []point
@@ -65,9 +70,11 @@ type localRow struct {
 	Text string // the timeline in words
 }
 
-// example is a local job that failed, with the evidence about its last attempt.
+// example is a local job that failed, with the evidence about its last attempt, and the last lines that the local job
+// wrote to standard error.
 type example struct {
 	Local, Text string
+	Errors      []string
 }
 
 // job returns the view of a grid job, with up to mostLocals of its local jobs, or of one local job.
@@ -163,6 +170,7 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 			return err
 		}
 	}
+	p.addErrors(ctx, v, out)
 	out.Usage = usageRows(&out.S, out.One)
 	out.draw(history.History, now)
 	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,
@@ -229,10 +237,32 @@ func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 		case err != nil:
 			return err
 		case s.Detail != nil && s.Detail.Evidence != nil:
-			out.Evidence = append(out.Evidence, example{c.First, s.Detail.Evidence.Text()})
+			out.Evidence = append(out.Evidence, example{Local: c.First, Text: s.Detail.Evidence.Text()})
 		}
 	}
 	return nil
+}
+
+// addErrors adds the last lines of standard error: those of the examples of failures or, on the page of one local job
+// that failed or is tried again, those of this local job. It leaves out files that cannot be read in errorTime.
+func (p *Page) addErrors(ctx context.Context, v viewer, out *jobView) {
+	ctx, cancel := context.WithTimeout(ctx, errorTime)
+	defer cancel()
+	if out.One && len(out.Shown) == 1 && plain.ShowsErrors(&out.Shown[0]) {
+		out.Errors = p.errorLines(ctx, v, out.Ref)
+	}
+	for i := range out.Evidence {
+		out.Evidence[i].Errors = p.errorLines(ctx, v, out.Evidence[i].Local)
+	}
+}
+
+// errorLines returns the last lines that a local job wrote to standard error, nil if they cannot be read.
+func (p *Page) errorLines(ctx context.Context, v viewer, local string) []string {
+	var text strings.Builder
+	if _, err := serve.Read(ctx, p.d.Verbs, wire.VerbCat(), v.Caller, plain.ErrorRequest(local), &text); err != nil {
+		return nil
+	}
+	return plain.ErrorLines(text.String())
 }
 
 // usageRows returns the requested and the used amount of each resource.

@@ -1,0 +1,41 @@
+package web
+
+import (
+	"strings"
+	"testing"
+
+	"jjm/internal/jjm"
+)
+
+// The page of a failed local job, and the examples of failures, show the last lines of standard error. The lines are
+// inert and cut. The page of a local job that runs does not show them.
+func TestJob_ShowsTheLastLinesOfStandardError(t *testing.T) {
+	f := newFake()
+	long := strings.Repeat("y", 2*maxText)
+	f.locals[1].State, f.locals[2].Phase = jjm.Failed, jjm.RetryWait
+	f.errors = map[string]string{"17.0": "it runs", "17.1": "first line\n\n" + hostile + "\n1\n  ^\n" + long + "\r\nlast line\n",
+		"17.2": "again"}
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	failed := []string{">last line<", `&lt;script&gt;alert(1)`, `\x1b[2J`, ">  ^<", strings.Repeat("y", maxText) + " ..."}
+	for path, all := range map[string][]string{"/jobs/17": failed, "/jobs/17.1": failed, "/jobs/17.2": {">again<"},
+		"/jobs/17.0": {}} {
+		_, text := answer(t, p, "ann", path)
+		for _, want := range all {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", path, want, text)
+			}
+		}
+		for _, bad := range []string{"first line", "it runs", "<script>alert", "\x1b", strings.Repeat("y", maxText+1)} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %q", path, bad)
+			}
+		}
+	}
+	for _, user := range []string{"", "bob"} {
+		for _, path := range []string{"/jobs/17", "/jobs/17.1"} {
+			if _, text := answer(t, p, user, path); strings.Contains(text, "last line") {
+				t.Errorf("%q sees the standard error of another account at %s", user, path)
+			}
+		}
+	}
+}
