@@ -242,6 +242,13 @@ func (b *browser) fits() {
 		if b.value("document.documentElement.scrollWidth <= innerWidth") != "true" {
 			b.t.Errorf("%s is %s wide on a screen of 420", path, b.value("document.documentElement.scrollWidth"))
 		}
+		if n := b.value(`[...document.querySelectorAll('.wide')].filter(w => w.scrollWidth > w.clientWidth).length`); n != "0" {
+			b.t.Errorf("%s: %s tables scroll sideways", path, n)
+		}
+		if n := b.value(`[...document.querySelectorAll('td .state, td bdi')].filter(e =>
+			e.parentElement.closest('td').clientWidth < 200).length`); n != "0" {
+			b.t.Errorf("%s: %s states and texts have less than 200 pixels", path, n)
+		}
 		if n := b.value(`[...document.querySelectorAll('table')].filter(t => !t.closest(
 			'.wide[role=region][tabindex="0"]:is([aria-label],[aria-labelledby])')).length`); n != "0" {
 			b.t.Errorf("%s: %s tables are not in a box that the keyboard scrolls", path, n)

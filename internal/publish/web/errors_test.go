@@ -13,8 +13,8 @@ func TestJob_ShowsTheLastLinesOfStandardError(t *testing.T) {
 	f := newFake()
 	long := strings.Repeat("y", 2*maxText)
 	f.locals[1].State, f.locals[2].Phase = jjm.Failed, jjm.RetryWait
-	f.errors = map[string]string{"17.0": "it runs", "17.1": "first line\n\n" + hostile + "\n1\n  ^\n" + long + "\r\nlast line\n",
-		"17.2": "again"}
+	f.errors = map[string]string{"17.0": "it runs", "17.2": "again",
+		"17.1": "first line\n\n" + hostile + "\n1\n  ^\n" + long + "\r\nlast line\n"}
 	p := f.page(Config{Tokens: tokenFile(t)}, -1)
 	failed := []string{">last line<", `&lt;script&gt;alert(1)`, `\x1b[2J`, ">  ^<", strings.Repeat("y", maxText) + " ..."}
 	for path, all := range map[string][]string{"/jobs/17": failed, "/jobs/17.1": failed, "/jobs/17.2": {">again<"},

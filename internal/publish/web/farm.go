@@ -26,11 +26,13 @@ type farm struct {
 	Jobs gridList
 }
 
-// clusterRow is one cluster in a table. Cause is set only for readers with an account.
+// clusterRow is one cluster in a table. Cause, Remedy, which is what a person can do about the trouble, and Excluded,
+// the number of excluded hosts, are set only for readers with an account.
 type clusterRow struct {
 	Name, Kind, State               string
 	Waiting, Queued, Running, Slots int
-	Cause                           string
+	Cause, Remedy                   string
+	Excluded                        int
 }
 
 // farm returns the view of the whole site: the numbers of jobs, the clusters, and, if the reader has an account, the
@@ -63,8 +65,28 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	if !v.known {
 		return out, nil
 	}
+	excluded, err := p.excluded(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Clusters {
+		out.Clusters[i].Excluded = len(excluded[out.Clusters[i].Name])
+	}
 	out.Jobs, err = p.grids(ctx, v, q)
 	return out, err
+}
+
+// excluded returns the exclusions of hosts that are in force, by cluster.
+func (p *Page) excluded(ctx context.Context, v viewer) (map[string][]jjm.Exclusion, error) {
+	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbExclude(), v.Caller, wire.ExcludeRequest{})
+	if err != nil {
+		return nil, err
+	}
+	by := map[string][]jjm.Exclusion{}
+	for _, e := range a.Excluded.Hosts {
+		by[e.Cluster] = append(by[e.Cluster], e)
+	}
+	return by, nil
 }
 
 // rowOf returns the table row of a cluster. Its state is the first of these that applies: an open circuit breaker,
@@ -86,7 +108,7 @@ func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 		}
 	}
 	if causes {
-		row.Cause = c.Cause
+		row.Cause, row.Remedy = c.Cause, c.Remedy
 	}
 	return row
 }
@@ -109,6 +131,8 @@ type clusterView struct {
 	Row     clusterRow
 	Cluster *wire.Cluster
 	Limits  [][2]string
+	// Excluded are the excluded hosts of the cluster.
+	Excluded []jjm.Exclusion
 }
 
 // cluster returns the view of one cluster.
@@ -126,6 +150,9 @@ func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, err
 		if v.known {
 			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // these values change all the time
 			out.Cluster, out.Limits = c, limitsOf(c.Limits)
+			excluded, err := p.excluded(ctx, v)
+			out.Excluded, out.Row.Excluded = excluded[c.Name], len(excluded[c.Name])
+			return out, err
 		}
 		return out, nil
 	}

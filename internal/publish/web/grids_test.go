@@ -80,7 +80,7 @@ func TestGrids_ExpectedEnds(t *testing.T) {
 	p := f.page(Config{Tokens: tokenFile(t)}, -1)
 	_, text := answer(t, p, "root", "/")
 	want := plain.RoughEnd(f.jobs[0].ExpectedEnd, p.d.Now())
-	if want == "" || strings.Count(text, "<td>"+want+"</td>") != 1 {
+	if want == "" || strings.Count(text, ">"+want+"</td>") != 1 {
 		t.Errorf("not once %q in\n%s", want, text)
 	}
 }

@@ -188,6 +188,11 @@ func (p *Page) hosts(ctx context.Context, v viewer, out *jobView) error {
 	return err
 }
 
+// hostHeads returns the headings of the table of the hosts, one for each cell of report.HostRows.
+func hostHeads() []string {
+	return []string{"Host", "Running", "Ended", "Failed", "Share", "Mean wall", "Mean CPU", "Compared"}
+}
+
 // idsOf returns the ids of local jobs.
 func idsOf(locals []jjm.LocalJob) (ids []string) {
 	for i := range locals {

@@ -113,11 +113,11 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 		"/clusters/farm": {"<dd>slurm</dd>", "0 waiting, 0 queued, 4 running"},
 		"/clusters/ill":  {"In trouble since", "<h3>Trouble</h3>"},
 		"/jobs/17": {"1 of 30 completed", "28 running", "What unfinished local jobs wait for", "Failures by cause",
-			"Evidence of the examples", "<dt><a href=\"/jobs/17.1\">17.1</a></dt>", "<td>200 MiB</td>",
+			"Evidence of the examples", "<dt><a href=\"/jobs/17.1\">17.1</a></dt>", ">200 MiB</td>",
 			"queued 1 min, running 1 min, collecting 1 s", `data-at="122000" data-n="1"`,
 			"mean wall 2.4 times the mean of the other hosts", "and 4 other hosts", `href="/jobs/17?from=25">Next`},
 		"/jobs/17?from=25": {`<a href="/jobs/17.29">17.29</a>`, `href="/jobs/17?from=0">Previous`},
-		"/jobs/17.3": {"<td>100 MiB at most, 50.0 %</td>", "30 s of processor time, 50.0 % of the cores", "<h3>Evidence</h3>",
+		"/jobs/17.3": {">100 MiB at most, 50.0 %</td>", "30 s of processor time, 50.0 % of the cores", "<h3>Evidence</h3>",
 			"The attempts of this local job", `<a href="/jobs/17">17</a>`},
 	} {
 		_, text := answer(t, p, "ann", path)
@@ -340,6 +340,37 @@ func TestFarm_StatesOfClusters(t *testing.T) {
 	} {
 		if got := rowOf(&c, false, 5).State; got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A cluster in trouble shows what a person can do, in the words of "jjm clusters", and its excluded hosts. Readers
+// without an account see neither.
+func TestFarm_ShowsRemediesAndExcludedHosts(t *testing.T) {
+	f := newFake()
+	f.clusters[1].Remedy = "qstat -B shows whether it runs; " + hostile
+	f.clusters[1].Unlisted = []wire.Unlisted{{Account: "ann", Since: 5, Cause: "the listing of ann fails"}}
+	f.clusters[1].Learnt = []wire.LearntLimit{{Account: "ann", Jobs: 7, Since: 5, Until: 6, Cause: "too many jobs"}}
+	f.excluded = []jjm.Exclusion{{Cluster: "ill", Host: "wn13", Reason: "no disk " + hostile, By: "eve", Since: 1000},
+		{Cluster: "ill", Host: "wn14", Reason: "slow", By: "eve", Since: 1000, Until: 86_400_000}}
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	for path, all := range map[string][]string{
+		"/": {"do: <bdi>qstat -B shows whether it runs; &lt;script", `<a href="/clusters/ill#excluded">2 hosts excluded</a>`},
+		"/clusters/ill": {"<dt>Do</dt><dd><bdi>qstat -B shows", `id="excluded"`, "<bdi>wn13</bdi>", "no disk &lt;script",
+			"somebody includes it", jjm.Time(86_400_000).Local(), "the listing of ann fails", "too many jobs"},
+		"/clusters/farm": nil,
+	} {
+		_, text := answer(t, p, "ann", path)
+		for _, want := range all {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", path, want, text)
+			}
+		}
+		if strings.Contains(text, "wn13") != (path == "/clusters/ill") {
+			t.Errorf("%s: the excluded host of cluster ill", path)
+		}
+		if _, text = answer(t, p, "", path); strings.Contains(text, "qstat -B") || strings.Contains(text, "excluded") {
+			t.Errorf("%s shows the remedy or the excluded hosts to everybody:\n%s", path, text)
 		}
 	}
 }

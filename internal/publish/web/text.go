@@ -26,6 +26,8 @@ func shown() template.FuncMap {
 		"done":       done,
 		"mostSorted": func() int { return mostSorted },
 		"jobs":       func(n int) string { return jjm.Count(n, "local job") },
+		"hostHeads":  hostHeads,
+		"hosts":      func(n int) string { return jjm.Count(n, "host") },
 	}
 }
 
