@@ -2,6 +2,8 @@ package daemon_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,9 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"jjm/internal/api/wire"
 	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/needs"
 )
@@ -136,12 +140,17 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	waits := "while ! test -e " + d.dir + "/go; do sleep 0.1; done"
 	d.write("waits.toml", fmt.Sprintf("type = \"script\"\nname = \"waits\"\n[request]\nmemory_mb = 100\n[params]\n"+
 		"command = [\"/bin/sh\", \"-c\", %q]\n", waits))
-	d.write("fails.toml", "type = \"script\"\nname = \"fails\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", \"exit 3\"]\n")
+	d.write("fails.toml", "type = \"script\"\nname = \"fails\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", \"echo the disk is full >&2; exit 3\"]\n")
 	if out, code := d.says("submit", "waits.toml"); code != 0 {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
 	if out, code := d.says("submit", "fails.toml", "--wait"); code == 0 {
 		t.Fatalf("exit %d\n%s", code, out)
+	}
+	for range 2 { // the second one finds no slot
+		if out, code := d.says("submit", "waits.toml"); code != 0 {
+			t.Fatalf("exit %d\n%s", code, out)
+		}
 	}
 	for _, order := range [][]string{{"pause", "1"}, {"drain", "cluster", "local"}} {
 		if out, code := d.says(append(order, "--reason", hostileReason)...); code != 0 {
@@ -151,7 +160,7 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	b := openBrowser(t, proxyTo(t, socket, me))
 	b.visit("/", "farm")
 	for path, want := range map[string]string{"/": "fails", "/clusters/local": "Guarantee", "/jobs/1": "Timeline",
-		"/jobs/1.0": "Attempts", "/jobs/2": "Failures by cause", "/jobs/2.0": "exit code 3", "/jobs/9": "no job 9"} {
+		"/jobs/1.0": "Attempts", "/jobs/2": "the disk is full", "/jobs/2.0": "the disk is full", "/jobs/9": "no job 9"} {
 		b.visit(path, strings.NewReplacer("/", "_", ".", "_").Replace(path))
 		if text := b.value("document.body.innerText"); !strings.Contains(text, want) {
 			t.Errorf("%s: no %q in\n%s", path, want, text)
@@ -159,6 +168,9 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 		if title := b.value("document.title"); title == "taken" {
 			t.Errorf("%s: the reason of an order ran as a script", path)
 		}
+	}
+	for _, id := range []string{"4", "4.0"} {
+		b.explains(id, func() string { out, _ := d.says("why", id, "--json"); return out })
 	}
 	for _, path := range []string{"/jobs/1", "/clusters/local"} {
 		b.visit(path, "hostile")
@@ -204,6 +216,38 @@ func (b *browser) updates(file string) {
 	}
 }
 
+// explains requires that the page of a waiting job has the texts of "jjm why", and a link to the cluster. why returns
+// the output of "jjm why --json".
+func (b *browser) explains(id string, why func() string) {
+	b.t.Helper()
+	await.Nil(b.t, "the page of "+id+" has the texts of jjm why", func() error {
+		var said wire.Why
+		if err := json.Unmarshal([]byte(why()), &said); err != nil {
+			return err
+		}
+		b.visit("/jobs/"+id, "why_"+id)
+		text := strings.Join(strings.Fields(b.value("document.getElementById('causes').innerText")), " ")
+		causes := said.Causes
+		if said.Grid != nil {
+			causes = append(causes, *said.Grid)
+		}
+		if len(causes) == 0 {
+			return errors.New("jjm why names no cause")
+		}
+		for _, c := range causes {
+			for _, want := range []string{c.Code, c.Text, c.Remedy} {
+				if want = strings.Join(strings.Fields(want), " "); !strings.Contains(text, want) {
+					return fmt.Errorf("no %q in %q", want, text)
+				}
+			}
+		}
+		return nil
+	})
+	if n := b.value(`document.querySelectorAll('#state a[href="/clusters/local"]').length`); n == "0" {
+		b.t.Errorf("the page of %s has no link to its cluster", id)
+	}
+}
+
 // looks checks how the page behaves with a keyboard, on a narrow screen, and with dark colours.
 func (b *browser) looks() {
 	b.t.Helper()
@@ -225,8 +269,32 @@ func (b *browser) looks() {
 		}
 	}
 	b.fits()
+	b.spoken()
 	if dark := b.value("getComputedStyle(document.body).backgroundColor"); dark == light {
 		b.t.Errorf("dark and light pages are both %s", dark)
+	}
+}
+
+// spoken checks that a screen reader finds the cells and headings of tables on a narrow screen, where rows are blocks.
+func (b *browser) spoken() {
+	b.t.Helper()
+	b.visit("/", "spoken")
+	tree, err := chromedp.Call(b.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	roles := map[string]int{}
+	for _, n := range tree.Nodes {
+		if !n.Ignored && n.Role != nil {
+			roles[strings.Trim(string(n.Role.Value), `"`)]++
+		}
+	}
+	want := map[string]string{"table": "table", "row": "tr", "columnheader": "th[scope=col]", "rowheader": "th[scope=row]",
+		"cell": "td"}
+	for role, selector := range want {
+		if n := b.value("document.querySelectorAll('" + selector + "').length"); fmt.Sprint(roles[role]) != n {
+			b.t.Errorf("a screen reader finds %d of %s elements %s", roles[role], n, role)
+		}
 	}
 }
 

@@ -21,16 +21,16 @@ import (
 
 // fake is a site in memory.
 type fake struct {
-	mu       sync.Mutex
-	jobs     []wire.Status // the newest first; Owner is "ann" or "bob"
-	locals   []jjm.LocalJob
-	journal  []jjm.JournalEntry
-	site     []jjm.JournalEntry // the entries that belong to no grid job
-	clusters []wire.Cluster
-	busy     bool              // the account database does not answer
-	errors   map[string]string // the standard error of local jobs
-	excluded []jjm.Exclusion
-	reads    map[string]int // how often a verb was asked
+	mu            sync.Mutex
+	jobs          []wire.Status // the newest first; Owner is "ann" or "bob"
+	locals        []jjm.LocalJob
+	journal       []jjm.JournalEntry
+	site          []jjm.JournalEntry // the entries that belong to no grid job
+	clusters      []wire.Cluster
+	busy          bool              // the account database does not answer
+	errors        map[string]string // the standard error of local jobs
+	excluded      []jjm.Exclusion
+	lists, urgent int // how often the list, and the local jobs of a grid job, were read
 }
 
 // uids are the accounts of the fake. The account root is an administrator.
@@ -86,6 +86,7 @@ func (f *fake) askClusters(context.Context, wire.Caller, wire.ClustersRequest) (
 func (f *fake) list(_ context.Context, c wire.Caller, r wire.ListRequest) (a wire.StatusAnswer, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.lists++
 	for _, s := range f.jobs {
 		if l := r.List; l.Owner != "" && c.Admin && l.Owner != s.Owner || l.Type != "" && l.Type != s.Type ||
 			l.Status != "" && !slices.Contains(strings.Split(l.Status, ","), s.Lookup.Status) {
@@ -105,6 +106,7 @@ func (f *fake) status(_ context.Context, c wire.Caller, r wire.StatusRequest) (a
 	for _, ref := range r.Jobs {
 		s := f.one(c, ref)
 		if u := r.Urgent; u != nil && !ref.Locals && s.Lookup.Error == nil {
+			f.urgent++
 			var own []jjm.LocalJob
 			for _, l := range f.locals {
 				if l.ID.Grid == ref.Grid {

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -109,6 +110,23 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 		out.Next = out.From + mostLocals
 	}
 	return out, nil
+}
+
+// settledJob returns the row of a grid job in the list of grid jobs if the grid job is over, else "". The local jobs of
+// a grid job that is over cannot change before the grid job is reopened or removed, which its row shows. The daemon
+// reads one row, and no local jobs.
+func (p *Page) settledJob(ctx context.Context, v viewer, r *http.Request) (string, error) {
+	ref, err := jjm.ParseRef(r.PathValue("id"))
+	if err != nil {
+		return "", nil // the view returns the mistake
+	}
+	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbList(), v.Caller,
+		wire.ListRequest{List: &wire.List{All: true, Before: int64(ref.Grid) + 1, Limit: 1}})
+	if err != nil || len(a.Status) != 1 || a.Status[0].Lookup.ID != ref.Grid || !a.Status[0].Over() {
+		return "", err
+	}
+	row, err := json.Marshal(a.Status[0])
+	return string(row), err
 }
 
 // status returns the status of a job. If it is a grid job, the status has the part urgent of its local jobs. If the

@@ -71,11 +71,14 @@ type Page struct {
 
 // view is one kind of page. state returns the content whose changes are sent to listeners, that is, to browsers that
 // show the page. fill, if set, adds the content that is read only once, when the page is shown. takes are the names of
-// the parameters that an address of the page may have.
+// the parameters that an address of the page may have. settled, if set, returns a short state of the view, "" if the
+// view can change while the short state does not. It costs much less than state.
 type view struct {
 	state func(context.Context, viewer, *http.Request) (any, error)
 	fill  func(context.Context, viewer, any) error
 	takes []string
+
+	settled func(context.Context, viewer, *http.Request) (string, error)
 }
 
 // New returns the web page of the site. It starts no listener and no goroutine.
@@ -89,9 +92,9 @@ func New(c Config, d Deps) *Page {
 	p.who = gatekeeper{header: c.UserHeader, proxyUID: proxy, tokens: tokens{path: c.Tokens, log: d.Log},
 		accounts: accounts{lookup: d.Account, now: d.Now, known: map[string]knownAccount{}}}
 	p.views = map[string]view{
-		"farm":    {p.farm, p.fillFarm, []string{"state", "owner", "type", "sort", "before", "from"}},
-		"cluster": {p.cluster, nil, nil},
-		"job":     {p.job, p.fillJob, []string{"from"}},
+		"farm":    {p.farm, p.fillFarm, []string{"state", "owner", "type", "sort", "before", "from"}, nil},
+		"cluster": {p.cluster, nil, nil, nil},
+		"job":     {p.job, p.fillJob, []string{"from"}, p.settledJob},
 	}
 	for name := range p.views {
 		p.layouts[name] = layout(name)
