@@ -198,6 +198,8 @@ func (b *browser) updates(file string) {
 	b.t.Helper()
 	b.visit("/jobs/1", "before")
 	b.value("window.stays = 'yes'")
+	b.value(`(window.told = [], new MutationObserver(() => told.push(document.getElementById('news').textContent)).observe(
+		document.getElementById('news'), {childList: true, characterData: true, subtree: true}))`)
 	if shown := b.value("document.getElementById('state').innerText"); !strings.Contains(shown, "running") {
 		b.t.Errorf("a running grid job is shown as\n%s", shown)
 	}
@@ -211,9 +213,38 @@ func (b *browser) updates(file string) {
 		return b.value("document.querySelectorAll('#plot canvas').length") == "1"
 	})
 	b.picture("after")
+	told := "told.filter((text, i) => text === told[i - 1] || !text.startsWith('Grid job 1: ')).length"
+	if last, wrong := b.value("told.at(-1)"), b.value(told); last != "Grid job 1: done" || wrong != "0" {
+		b.t.Errorf("a screen reader is told %s, last %q", b.value("JSON.stringify(told)"), last)
+	}
 	if b.value("window.stays") != "yes" {
 		b.t.Error("the page was loaded again")
 	}
+}
+
+// keys checks that the tab key reaches every control of the list of grid jobs with a visible focus, and that the enter
+// key sorts the list.
+func (b *browser) keys() {
+	b.t.Helper()
+	b.visit("/", "keys")
+	const controls = `[...document.querySelectorAll('a[href], input:not([type=hidden]), button, [tabindex="0"]')]`
+	seen := "0"
+	for n := b.value(controls + ".length"); seen != n; seen = b.value(controls + ".filter(e => e.seen).length") {
+		before := seen
+		b.do(chromedp.KeyEvent("\t"))
+		b.value("document.activeElement.seen = true")
+		if style := b.value("getComputedStyle(document.activeElement).outlineStyle"); style == "none" {
+			b.t.Errorf("no outline of %s", b.value("document.activeElement.outerHTML.slice(0, 80)"))
+		}
+		if seen = b.value(controls + ".filter(e => e.seen).length"); seen == before {
+			b.t.Fatalf("the tab key reaches %s of %s controls", seen, n)
+		}
+	}
+	b.value("document.querySelector('th a[href*=failed]').focus()")
+	b.do(chromedp.KeyEvent("\r"))
+	await.True(b.t, "the enter key sorts the list", func() bool {
+		return b.value("location.search") == "?sort=-failed"
+	})
 }
 
 // explains requires that the page of a waiting job has the texts of "jjm why", and a link to the cluster. why returns
@@ -257,6 +288,7 @@ func (b *browser) looks() {
 	if at := b.value("document.activeElement.className"); at != "skip" {
 		b.t.Errorf("the first tab stop is %q, want the link to the content", at)
 	}
+	b.keys()
 	b.do(chromedp.EmulateViewport(360, 740))
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}); err != nil {
