@@ -30,6 +30,8 @@ type fake struct {
 	busy          bool              // the account database does not answer
 	errors        map[string]string // the standard error of local jobs
 	excluded      []jjm.Exclusion
+	checks        []wire.HealthCheck
+	healths       int // how often the checks were asked for
 	lists, urgent int // how often the list, and the local jobs of a grid job, were read
 }
 
@@ -43,9 +45,18 @@ func (f *fake) verbs() []serve.Verb {
 		serve.Handle(wire.VerbStatus(), serve.Owners, f.status),
 		serve.Handle(wire.VerbWhy(), serve.Owners, f.why),
 		serve.Handle(wire.VerbHistory(), serve.Owners, f.history),
+		serve.Handle(wire.VerbHealth(), serve.Anyone, f.health),
 		serve.Handle(wire.VerbExclude(), serve.Owners, f.exclude),
 		serve.HandleStream(wire.VerbCat(), serve.Owners, f.cat),
 	}
+}
+
+// health returns the checks of the site.
+func (f *fake) health(context.Context, wire.Caller, wire.HealthRequest) (wire.HealthAnswer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.healths++
+	return wire.HealthAnswer{Health: &wire.Health{Checks: slices.Clone(f.checks)}}, nil
 }
 
 // exclude lists the excluded hosts.

@@ -22,6 +22,8 @@ type farm struct {
 	Known         bool // the reader has an account
 	Clusters      []clusterRow
 	LeftOut       int // clusters
+	// Health is set for administrators.
+	Health *siteHealth
 	// Jobs are the grid jobs of the reader on this page.
 	Jobs gridList
 }
@@ -64,6 +66,10 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	}
 	if !v.known {
 		return out, nil
+	}
+	if v.Admin {
+		found := p.health(ctx, v)
+		out.Health = &found
 	}
 	excluded, err := p.excluded(ctx, v)
 	if err != nil {

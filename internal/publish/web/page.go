@@ -65,6 +65,7 @@ type Page struct {
 	who       gatekeeper
 	asks      chan struct{}
 	listeners listeners
+	checks    checks
 	views     map[string]view
 	layouts   map[string]*template.Template
 }
