@@ -91,9 +91,17 @@ func (c *Cutting) mergeBy(spec *jjm.Spec) (problems jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 	}
+	if len(m.Apart) > 0 && (m.Split == nil || m.Split.By != split.JEDIMerge) {
+		bad("merge.apart", `only %s keeps outputs apart: say split = { by = "%s" }, or leave merge.apart out`,
+			split.JEDIMerge, split.JEDIMerge)
+	}
+	if slices.Contains(m.Apart, jjm.ApartGroup) && len(spec.Datasets) == 0 {
+		bad("merge.apart", "%s is the group of the files that were read, and this job reads none: leave it out",
+			jjm.ApartGroup)
+	}
 	switch {
 	case m.Split == nil || m.Split.By == "" || m.Split.By == split.ParentlessMergeBySize:
-		return nil
+		return problems
 	case m.Split.By == split.JEDIMerge:
 		c.Splitter = split.JEDIMerge
 		if m.MaxWait != jjm.MergeWait {

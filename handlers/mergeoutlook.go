@@ -115,10 +115,13 @@ func pack(cut Cutting, sizes []int64) (int64, error) {
 	return sp.Count(work, cut.Params)
 }
 
+// WorkArea is the location of outputs that all clusters of a grid job can read.
+const WorkArea = "work-area"
+
 // Mergeable returns an output in the form that the merge splitters need: with a run, a section and a location. The
 // splitters take files in the order of sections; n is the position of the file in this order.
 func Mergeable(f jjm.File, n int64) jjm.File {
 	at := uint32(n) + 1
-	f.Lumis, f.Locations = []jjm.LumiRange{{Run: 1, First: at, Last: at}}, []string{"work-area"}
+	f.Lumis, f.Locations = []jjm.LumiRange{{Run: 1, First: at, Last: at}}, []string{WorkArea}
 	return f
 }

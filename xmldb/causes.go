@@ -23,6 +23,7 @@ func (e *encoder) causes(all []jjm.Cause) {
 		if c.Exit >= 0 {
 			e.int("exit", int64(c.Exit))
 		}
+		e.opt("host", c.Host, &cut)
 		e.b = xmltext.Flag(e.b, "again", c.Again)
 		e.leaf(kidPath("causes", "cause", c.First), "cause", "", cut)
 	}

@@ -65,7 +65,7 @@ func headLayout() *element {
 				kids: map[string]*element{"message": leaf(""), "usage": usageLayout()},
 			}}},
 			"causes": {attrs: []string{truncated},
-				kids: map[string]*element{"cause": leaf("first", "text", "jobs", "first", "exit", "again")}},
+				kids: map[string]*element{"cause": leaf("first", "text", "jobs", "first", "exit", "host", "again")}},
 			"shards": {
 				attrs: []string{"size", "count", truncated},
 				kids:  map[string]*element{"shard": leaf("n", "n", "file", "first", "last")},

@@ -85,7 +85,7 @@ func sampleHead(grid jjm.GridID, n int) Head {
 	h.Inputs = []Input{{Name: "/raw/<2026>", Master: true, Open: true,
 		Counts: jjm.InputCounts{Files: 9, ToBeUsed: 8, Used: 7, Finished: 4, Failed: 2, Events: 900, EventsUsed: 400}},
 		{Name: "pileup"}}
-	h.Causes = []jjm.Cause{{Text: "exit code 3: <none>", Jobs: 2, First: "17.0", Exit: 3},
+	h.Causes = []jjm.Cause{{Text: "exit code 3: <none>", Jobs: 2, First: "17.0", Exit: 3, Host: "wn7"},
 		{Text: "lost", Jobs: 1, Again: true, First: "17.1", Exit: -1}}
 	return h
 }

@@ -243,5 +243,8 @@ func (a *Adapter) Close() error {
 // Status returns the state of the turns and of the circuit breakers.
 func (a *Adapter) Status() Status { return a.limit.status() }
 
+// Line returns what prevents the next submission in the account of ctx from starting.
+func (a *Adapter) Line(ctx context.Context) Line { return a.limit.turns.of(accountOf(ctx)) }
+
 // Reset closes all circuit breakers: the next call is sent.
 func (a *Adapter) Reset() { a.limit.reset() }

@@ -85,7 +85,7 @@ func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) er
 	if err := l.refused(verb, account); err != nil {
 		return false, adapters.NotStarted(err)
 	}
-	if err := l.turns.acquire(ctx, verb == Control); err != nil {
+	if err := l.turns.acquire(ctx, verb); err != nil {
 		return false, adapters.NotStarted(err)
 	}
 	defer l.turns.release(account)

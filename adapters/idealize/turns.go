@@ -26,6 +26,7 @@ type turns struct {
 
 	mu         sync.Mutex
 	placesUsed int
+	placesFull time.Time      // when the last place was taken that callers who are not urgent may use
 	placesOf   map[int]int    // number of places used by each account, except theDaemon
 	started    []commandStart // commands of the last minute, oldest first
 	urgent     []*waiter
@@ -42,19 +43,22 @@ type commandStart struct {
 // waiter is a caller in line. ready is closed when the waiter gets its turn.
 type waiter struct {
 	account  int
+	verb     Verb
+	since    time.Time
 	urgent   bool
 	hasPlace bool // whether this is a later command of a call that has a place
 	ready    chan struct{}
 	granted  bool
 }
 
-// acquire waits for a place and a start. If ctx ends first, the error is of kind Busy and
-// no command was run.
-func (t *turns) acquire(ctx context.Context, urgent bool) error {
+// acquire waits for a place and a start of a call. Calls of the verb Control are urgent. If ctx ends first, the error
+// is of kind Busy and no command was run.
+func (t *turns) acquire(ctx context.Context, verb Verb) error {
 	if ctx.Err() != nil {
 		return t.errNoTurn(ctx)
 	}
-	w := &waiter{account: accountOf(ctx), urgent: urgent, ready: make(chan struct{})}
+	w := &waiter{account: accountOf(ctx), verb: verb, since: time.Now(), urgent: verb == Control,
+		ready: make(chan struct{})}
 	if t.wait(ctx, w) {
 		return nil
 	}
@@ -145,7 +149,11 @@ func (t *turns) freePlace(account int) {
 
 // takePlace counts a place as used. The caller holds the lock.
 func (t *turns) takePlace(account int) {
+	was := t.room(&waiter{})
 	t.placesUsed++
+	if was && !t.room(&waiter{}) {
+		t.placesFull = time.Now()
+	}
 	if account == theDaemon {
 		return
 	}

@@ -456,6 +456,19 @@ func sectionsText(in *jjm.PartInput) string {
 	return text
 }
 
+// filesText returns " of " and the first files of a part, "" if the part has none, as a row that has only settings.
+func filesText(lfns []string) string {
+	if len(lfns) == 0 {
+		return ""
+	}
+	named := lfns[:min(maxNamed, len(lfns))]
+	text := " of " + strings.Join(named, " ")
+	if len(lfns) > len(named) {
+		text += fmt.Sprintf(" and %d more", len(lfns)-len(named))
+	}
+	return text
+}
+
 // partText describes a part for people: its units, its files, and where its local job may run.
 func partText(p *jjm.Part) string {
 	text := p.Units()
@@ -463,11 +476,7 @@ func partText(p *jjm.Part) string {
 	if in == nil {
 		return text
 	}
-	named := in.Files[:min(maxNamed, len(in.Files))]
-	if text += " of " + strings.Join(named, " "); len(in.Files) > len(named) {
-		text += fmt.Sprintf(" and %d more", len(in.Files)-len(named))
-	}
-	text += sectionsText(in)
+	text += filesText(in.Files) + sectionsText(in)
 	if in.Mask.Events != (jjm.Span{}) {
 		text += fmt.Sprintf(", told events %d+%d", in.Mask.Events.First, in.Mask.Events.Count)
 	}

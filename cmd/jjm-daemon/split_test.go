@@ -61,6 +61,16 @@ command = ["reco", "{lumis}", "{files}"]
 
 const table = "lfn,events,locations,lumis\na,10,here,1:1-4\nb,5,,\nc,10,here,1:5-6 2:1\n"
 
+// A part without files, as GenericSplitter makes, is described without the word "of".
+func TestSplit_PartsWithoutFiles(t *testing.T) {
+	const job = "type = \"script\"\n[split]\nby = \"GenericSplitter\"\nparams = { attribute = \"backend.queue\", " +
+		"values = [\"short\"] }\n[params]\ncommand = [\"x\"]\n"
+	code, out, errs := splits(t, job, nil)
+	if code != exitOK || !strings.HasPrefix(out, "0: row 0\n") {
+		t.Errorf("exit %d %s\n%s", code, errs, out)
+	}
+}
+
 func TestSplit_FilesOfADataset(t *testing.T) {
 	want := `0: lumis 0-2 of a, sections 1:1-3, at here
    $ reco 1:1-3 a

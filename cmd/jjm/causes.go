@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"jjm/internal/api/client"
@@ -31,10 +32,25 @@ func firstCause(causes []jjm.Cause) string {
 	return cmp.Or(causes[0].Text, "various")
 }
 
+// againCause returns the most frequent cause for which local jobs are tried again, nil if there is none.
+func againCause(causes []jjm.Cause) *jjm.Cause {
+	if i := slices.IndexFunc(causes, func(c jjm.Cause) bool { return c.Again }); i >= 0 {
+		return &causes[i]
+	}
+	return nil
+}
+
 // causeCell returns the cell of the column CAUSE: the most frequent cause of failures, and the grid jobs that repeat
-// the failed work.
+// the failed work. For a grid job that could not be prepared, it is the reason. If no local job failed permanently, it
+// is the next attempt and its reason.
 func causeCell(st wire.Status) string {
 	cause := firstCause(st.Causes)
+	switch again := againCause(st.Causes); {
+	case cause == "" && unprepared(&st):
+		return plain.Printable(st.Lookup.Message)
+	case cause == "" && st.NextAttempts != nil && again != nil:
+		return nextText(st.NextAttempts, time.Now()) + ": " + cmp.Or(again.Text, "various")
+	}
 	if cause == "" || len(st.RecoveredBy) == 0 {
 		return cause
 	}

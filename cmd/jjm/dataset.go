@@ -65,7 +65,8 @@ type removeDatasets struct {
 // showDatasets shows datasets.
 type showDatasets struct {
 	datasets
-	Name string `arg:"" optional:"" name:"NAME" help:"The dataset; none: all."`
+	Files bool   `help:"The files: the mark of each, and its state for each grid job that reads it."`
+	Name  string `arg:"" optional:"" name:"NAME" help:"The dataset, or the container, whose datasets are shown; none: all."`
 }
 
 // Help returns the text of --help below the usage.
@@ -157,6 +158,13 @@ func removedText(one *wire.RemovedDataset, dry bool) string {
 		return fmt.Sprintf("%s %s, a container; its %s not", field(one.Name), done, jjm.Count(one.Datasets, "dataset"))
 	}
 	return fmt.Sprintf("%s %s, %s", field(one.Name), done, jjm.Count(one.Files, "file"))
+}
+
+// Help returns the text of --help below the usage.
+func (*showDatasets) Help() string {
+	return "The mark of a file is ready if it has none, else missing, lost or broken. READ BY names the grid jobs that cut " +
+		"the dataset into local jobs, each with the state of the file for it: ready, picked, finished, failed, a mark, " +
+		"or dropped (docs/WORDS.md)."
 }
 
 // Run carries out jjm dataset show.
@@ -307,6 +315,9 @@ func (d *showDatasets) show(c *cli, name string) error {
 	got, err := d.send(c, wire.Dataset{Do: wire.DatasetShow, Name: name})
 	if err != nil {
 		return err
+	}
+	if d.Files {
+		return d.printFiles(c, got.Shown)
 	}
 	if d.JSON {
 		for _, s := range got.Shown {

@@ -59,7 +59,7 @@ func (f *forceState) Run(c *cli) error {
 			if f.JSON {
 				return c.printJSON(one)
 			}
-			_, err := fmt.Fprintln(c.out, forcedLine(one, how))
+			_, err := c.out.WriteString(forcedLine(one, how) + "\n" + noteLines(one.Notes))
 			return err
 		}}
 	return all.of(inChunks(refs))

@@ -92,5 +92,5 @@ func frozenLines(f wire.Frozen, done string, dry bool) string {
 	case dry:
 		text = fmt.Sprintf("%s would be %s: %s\n", field(f.Ref), done, jjm.Count(f.Jobs, "local job"))
 	}
-	return text + leftLines(f.Left, f.LeftOut)
+	return text + noteLines(f.Notes) + leftLines(f.Left, f.LeftOut)
 }

@@ -72,7 +72,7 @@ func holdLines(h wire.Held, dry bool) string {
 	if h.Later > 0 {
 		text += fmt.Sprintf("  running, so not held before a next attempt: %s\n", jjm.Count(h.Later, "local job"))
 	}
-	return text + leftLines(h.Left, h.LeftOut)
+	return text + noteLines(h.Notes) + leftLines(h.Left, h.LeftOut)
 }
 
 // leftLines returns a line for each local job that a command did not change, with the reason, and a line with the

@@ -18,7 +18,8 @@ type kill struct {
 // Help returns the text of --help below the usage.
 func (*kill) Help() string {
 	return "The request is stored and then carried out: lookup shows when the jobs have ended. It prints one line " +
-		"for each: ID accepted, ID no-change (it was over already, which is a success), or ID error KIND TEXT. " +
+		"for each: ID accepted, ID no-change (it was over already, which is a success), or ID error KIND TEXT. Why nothing " +
+		"changed is on standard error. " +
 		"Local jobs that jjm has yet to make are answered busy, and nothing is done: try again, or kill the grid " +
 		"job, which is always possible.\n\n" +
 		"Filters select among the ids or, without any, among all your jobs (an administrator's: all jobs) what is not " +
@@ -44,6 +45,9 @@ func (k *kill) Run(c *cli) error {
 			killed += one.Jobs
 			if k.JSON {
 				return c.printJSON(one)
+			}
+			for _, note := range one.Notes { // programs read one line for each job from standard output
+				c.say("%s", plain.Printable(note))
 			}
 			_, err := fmt.Fprintln(c.out, killLine(one, k.Dry))
 			return err

@@ -145,10 +145,33 @@ func (c *cli) listTable(all []wire.Status) error {
 	if slices.ContainsFunc(all, func(s wire.Status) bool { return len(s.Awaited) > 0 }) {
 		column(rows, "AFTER", func(i int) string { return plain.IDs(all[i].Awaited) })
 	}
-	if slices.ContainsFunc(all, func(s wire.Status) bool { return firstCause(s.Causes) != "" }) {
+	if slices.ContainsFunc(all, func(s wire.Status) bool { return causeCell(s) != "" }) {
 		column(rows, "CAUSE", func(i int) string { return causeCell(all[i]) })
 	}
-	return c.table(rows, "TYPE", "OWNER", "STEPS", "NAME", "CAUSE")
+	if err := c.table(rows, "TYPE", "OWNER", "STEPS", "NAME", "CAUSE"); err != nil {
+		return err
+	}
+	for _, line := range mendings(all) {
+		_, _ = fmt.Fprintln(c.out, line)
+	}
+	return nil
+}
+
+// mendings returns a line with the command for the grid jobs that could not be prepared, and a line for the kept ones
+// of these, each with the first grid job as the example.
+func mendings(all []wire.Status) (lines []string) {
+	for _, kept := range []bool{false, true} {
+		jobs := slices.DeleteFunc(slices.Clone(all), func(s wire.Status) bool { return !unprepared(&s) || s.Kept != kept })
+		if len(jobs) == 0 || againText(&jobs[0]) == "" {
+			continue
+		}
+		line := "do: " + againText(&jobs[0])
+		if more := len(jobs) - 1; more > 0 {
+			line += "; and so for " + jjm.Count(more, "other grid job")
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // warningsText returns the number of warnings, or "" for none.

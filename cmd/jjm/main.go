@@ -91,6 +91,11 @@ func (c *cli) run(args []string) (name string, err error) {
 	if len(args) == 0 {
 		return "", errors.Join(c.overview(parser.Model), &exit{code: exitUsage})
 	}
+	if slices.Contains(args, "--help") || slices.Contains(args, "-h") { // kong takes the word for an argument
+		if err := unknownCommand(parser.Model, args); err != nil {
+			return "", err
+		}
+	}
 	ctx, err := parser.Parse(gathered(parser.Model, args))
 	if helped {
 		return "", nil

@@ -221,6 +221,18 @@ func (o *offline) status(refs []string) ([]wire.Status, error) {
 	return out, nil
 }
 
+// latest returns the states of grid jobs, for jjm wait. If a reference has no state in the records, latest returns the
+// error about it.
+func (o *offline) latest(refs []string) ([]wire.Status, error) {
+	states, err := o.status(refs)
+	for i := range states {
+		if e := states[i].Lookup.Error; e != nil && err == nil {
+			err = e.Err()
+		}
+	}
+	return states, err
+}
+
 // statusOf returns the status of the grid job that a text refers to, with the local jobs if the text refers to local
 // jobs, and the id of the grid job, 0 if the text has none.
 func (o *offline) statusOf(text string) (wire.Status, jjm.GridID, error) {

@@ -162,7 +162,19 @@ func plainLine(st wire.Status) string {
 	if why := obstacle(st); why != "" {
 		s += "; " + why
 	}
+	if again := retries(st); again != "" {
+		s += "; " + again
+	}
 	return plain.Printable(s)
+}
+
+// retries returns why local jobs wait for another attempt, "" if none waits: the most frequent cause.
+func retries(st wire.Status) string {
+	again := againCause(st.Causes)
+	if st.NextAttempts == nil || again == nil {
+		return ""
+	}
+	return plain.CauseTitle(*again) + ": " + plain.Cause(*again)
 }
 
 // soFar returns how many local jobs are in each state. If a grid job is pending or paused and has a message, soFar

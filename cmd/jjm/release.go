@@ -60,7 +60,7 @@ func (r *release) Run(c *cli) error {
 			if r.JSON {
 				return c.printJSON(one)
 			}
-			_, err := c.out.WriteString(releaseLine(one, r.Dry) + "\n" + leftLines(one.Left, one.LeftOut))
+			_, err := c.out.WriteString(releaseLine(one, r.Dry) + "\n" + noteLines(one.Notes) + leftLines(one.Left, one.LeftOut))
 			return err
 		}}
 	err = all.of(inChunks(refs))

@@ -31,6 +31,7 @@ func (c *cli) printPage(d *report.Data) error {
 		title string
 		rows  [][]string
 	}{
+		{"Requested for each local job, and used by the attempts that ended:", d.Resources()},
 		{"Slowest local jobs:", d.Slowest()},
 		{"Fastest local jobs:", d.Fastest()},
 		{"Hosts, those that differ most from the others first:", d.Hosts()},

@@ -229,16 +229,26 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 
 // againText returns the command with which people run the failed or killed local jobs of a grid job again. It returns
 // "" if the grid job is not over, if no local job failed or was killed, if another grid job does their work, or if the
-// grid job merges: a grid job that merges is not reopened for failed local jobs.
+// grid job merges: a grid job that merges is not reopened for failed local jobs. If the grid job could not be prepared,
+// the command makes a new grid job, or submits the kept grid job again.
 func againText(st *wire.Status) string {
 	n := &st.Lookup.Counts
 	switch {
+	case st.Kept:
+		return fmt.Sprintf("jjm submit %s submits it again, once the cause is mended", st.Lookup.ID)
+	case unprepared(st) && st.Reopening == nil:
+		return fmt.Sprintf("jjm copy %s makes a new grid job of its job file, once the cause is mended", st.Lookup.ID)
 	case !plain.Final(st.Lookup.Status) || len(st.RecoveredBy) > 0 || len(st.Steps) > 0 || n.Failed+n.Killed == 0:
 		return ""
 	case n.Failed == 0:
 		return fmt.Sprintf("jjm resubmit %s --all runs again what was killed", st.Lookup.ID)
 	}
 	return fmt.Sprintf("jjm resubmit %s runs again what failed: in the same grid job, with one tar of all", st.Lookup.ID)
+}
+
+// unprepared reports whether a grid job could not be prepared: it ended, or is kept.
+func unprepared(st *wire.Status) bool {
+	return st.Kept || st.Lookup.Status == jjm.Broken.String() && st.Lookup.Counts.Total == 0
 }
 
 // generationRows returns a row for the end of each past generation of a grid job, and a row for a generation that is
@@ -331,11 +341,15 @@ func jobsText(st wire.Status, now time.Time) string {
 		return plain.Counts(&l)
 	}
 	l.Counts.Submitting -= n.Jobs
-	text := fmt.Sprintf(", %d wait for another attempt, the next at ", n.Jobs)
+	return plain.Counts(&l) + ", " + nextText(n, now)
+}
+
+// nextText returns how many local jobs wait for another attempt, and the time of the next attempt.
+func nextText(n *wire.NextAttempts, now time.Time) string {
 	if n.Jobs == 1 {
-		text = ", 1 waits for another attempt at "
+		return "1 waits for another attempt at " + plain.StampAt(n.First, now)
 	}
-	return plain.Counts(&l) + text + plain.StampAt(n.First, now)
+	return fmt.Sprintf("%d wait for another attempt, the next at %s", n.Jobs, plain.StampAt(n.First, now))
 }
 
 func phasesText(ps []jjm.Progress) string {

@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -54,5 +57,53 @@ func TestWaitsText_NoWordsTwice(t *testing.T) {
 		if !strings.HasPrefix(got, "a node (squeue at ") {
 			t.Errorf("%q: %q", reason, got)
 		}
+	}
+}
+
+func TestAgainText_AGridJobThatCouldNotBePrepared(t *testing.T) {
+	broken := wire.Status{Lookup: wire.Lookup{ID: 7, Status: jjm.Broken.String()}}
+	const want = "jjm copy 7 makes a new grid job of its job file, once the cause is mended"
+	if got := againText(&broken); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	broken.Lookup.Message = "script.sh: no such file"
+	if got := causeCell(broken); got != "script.sh: no such file" {
+		t.Errorf("its cause in the list: %q", got)
+	}
+	below := mendings([]wire.Status{broken, broken})
+	if diff := cmp.Diff([]string{"do: " + want + "; and so for 1 other grid job"}, below); diff != "" {
+		t.Errorf("below the list (-want +got):\n%s", diff)
+	}
+	kept := wire.Status{Lookup: wire.Lookup{ID: 8, Status: jjm.Registered.String(), Message: "no such file"}, Kept: true}
+	if got, want := againText(&kept), "jjm submit 8 submits it again, once the cause is mended"; got != want {
+		t.Errorf("a kept one: %q, want %q", got, want)
+	}
+	if got := causeCell(kept); got != "no such file" {
+		t.Errorf("the cause of a kept one in the list: %q", got)
+	}
+	broken.Lookup.Counts = wire.Counts{Total: 2, Completed: 2}
+	if got := againText(&broken); got != "" {
+		t.Errorf("one with local jobs: %q", got)
+	}
+}
+
+func TestRetries_AreShownWithTheReasonAndTheNextTime(t *testing.T) {
+	next := jjm.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	st := wire.Status{Lookup: wire.Lookup{ID: 9, Status: jjm.GridRunning.String(),
+		Counts: wire.Counts{Expected: 3, Total: 3, Submitting: 2, Running: 1}},
+		NextAttempts: &wire.NextAttempts{Jobs: 2, First: next},
+		Causes:       []jjm.Cause{{Text: "exit code 75", Again: true, Jobs: 2, First: "9.0", Exit: 75, Host: "wn7"}}}
+	const want = "; tried again: 2 local jobs: exit code 75; such as 9.0 on wn7"
+	if got := plainLine(st); !strings.HasSuffix(got, want) ||
+		!strings.Contains(got, "2 wait for another attempt, the next at ") {
+		t.Errorf("progress of wait: %q, want %q", got, want)
+	}
+	if got := causeCell(st); !strings.HasPrefix(got, "2 wait for another attempt, the next at ") ||
+		!strings.HasSuffix(got, ": exit code 75") {
+		t.Errorf("the cause in the list: %q", got)
+	}
+	st.NextAttempts = nil
+	if got := causeCell(st) + retries(st); got != "" {
+		t.Errorf("none waits: %q", got)
 	}
 }

@@ -64,6 +64,12 @@ func printers(long string, n int) map[string]func(*cli) error {
 			return c.datasetTable([]wire.DatasetState{{Name: long, UID: n, Files: int64(n), Events: int64(n) * 1000,
 				Bytes: int64(n) * 1_000_000, Closed: at, Container: long}})
 		},
+		"filesTable": func(c *cli) error {
+			reader := wire.FileReader{Grid: jjm.GridID(n), State: "finished"}
+			return c.filesTable(long, []wire.DatasetFile{{File: jjm.File{LFN: long, Events: int64(n) * 1000,
+				Size: int64(n) * 1_000_000}, State: "missing", Reason: long,
+				Readers: []wire.FileReader{reader, reader, reader, reader}}})
+		},
 		"fileTable": func(c *cli) error {
 			return c.fileTable([]jjm.JobFile{{Name: shorten(long, 60), From: jjm.FromWork, Bytes: int64(n) * 1e9, Modified: at}})
 		},

@@ -68,6 +68,37 @@ func TestTop_AFrameFitsTheScreen(t *testing.T) {
 	})
 }
 
+// A small screen shows the most important lines first: counts, the cluster in trouble, what to do, a grid job.
+func TestTop_ASmallScreenHasTheMostImportantLines(t *testing.T) {
+	for _, c := range []struct {
+		width, height int
+		want          []string
+	}{
+		{80, 24, []string{"   do: scontrol ping shows whether it runs", " local", ">30"}},
+		{40, 8, []string{"9 running, 2 failed, 5 of 10 done, 0 hel", "farm breaker open, next probe", "local ok, 2 running",
+			"   do: scontrol ping", ">30", "q: quit"}},
+		{20, 5, []string{"9 running, 2 failed,", "farm breaker open, n", ">30", "q: quit"}},
+		{20, 3, []string{"9 running, 2 failed,", "farm breaker open, n", "q: quit"}},
+		{20, 2, []string{"9 running, 2 failed,", "farm breaker open, n"}},
+		{20, 1, []string{"9 running, 2 failed,"}},
+		{1, 1, []string{"9"}},
+	} {
+		v := topOf(30)
+		v.selected = 30
+		v.data.Counts = wire.Counts{Running: 9, Failed: 2, Completed: 5, Expected: 10}
+		got := strings.Join(texts(v.frame(c.width, c.height)), "\n")
+		for _, want := range c.want {
+			if !strings.Contains("\n"+got, "\n"+want) {
+				t.Errorf("%d x %d: no line begins with %q:\n%s", c.width, c.height, want, got)
+			}
+		}
+		v.lost = "since 14:20 no daemon answers"
+		if got := v.frame(c.width, c.height); !strings.HasPrefix(got[len(got)-1].text, "s") {
+			t.Errorf("%d x %d: the last line does not say that no daemon answers: %v", c.width, c.height, texts(got))
+		}
+	}
+}
+
 func TestTop_TheColumnsFitInto80(t *testing.T) {
 	v := topOf(1)
 	j := &v.data.Jobs[0]

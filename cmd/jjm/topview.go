@@ -68,8 +68,11 @@ func (s topSort) String() string {
 // frame returns the lines of the screen, at most height lines of at most width characters. If height is 0, it returns
 // all lines, without the footer.
 func (v *topView) frame(width, height int) []topLine {
+	if height > 0 && height < leastHeight {
+		return v.small(width, height)
+	}
 	lines := v.header()
-	lines = append(lines, v.clusters(height)...)
+	lines = append(lines, v.clusters(width, height)...)
 	room := 0
 	if height > 0 {
 		room = max(height-len(lines)-1, 0) // the last line is the footer
@@ -89,6 +92,11 @@ func (v *topView) frame(width, height int) []topLine {
 		}
 		lines = append(lines, v.footer())
 	}
+	return clipped(lines, width)
+}
+
+// clipped cuts lines to width characters, and removes blanks at their ends.
+func clipped(lines []topLine, width int) []topLine {
 	for i := range lines {
 		lines[i].text = strings.TrimRight(clip(lines[i].text, width), " ")
 	}
@@ -123,72 +131,6 @@ func (v *topView) header() []topLine {
 			plainStyle},
 		{rates, plainStyle},
 	}
-}
-
-// clusters returns the table of the clusters. It has a line for each cluster, clusters in trouble first. If height is
-// not 0, it takes at most a third of the height, and its last line counts the other clusters.
-func (v *topView) clusters(height int) []topLine {
-	all := slices.Clone(v.data.Clusters)
-	slices.SortStableFunc(all, func(a, b wire.Cluster) int { return cmp.Compare(badness(b), badness(a)) })
-	left := 0
-	if most := max(height/3-1, 1); height > 0 && len(all) > most {
-		left = len(all) - most + 1
-		all = all[:len(all)-left]
-	}
-	cells := [][]string{{"CLUSTER", "STATE", "WAITING", "QUEUED", "RUNNING", "LISTED", "TROUBLE"}}
-	for _, cl := range all {
-		cells = append(cells, []string{cl.Name, clusterState(cl, v.data.At), fmt.Sprint(cl.Waiting), fmt.Sprint(cl.Queued),
-			fmt.Sprint(cl.Running), v.listed(cl), orDash(clusterCause(cl))})
-	}
-	alignTop(cells, widthsTop(cells, []int{14, 17, 7, 7, 7, 12, maxColumns}))
-	lines := []topLine{{" " + strings.Join(cells[0], topGap), headStyle}}
-	for i, cl := range all {
-		style := plainStyle
-		if badness(cl) > 0 {
-			style = troubleStyle
-		}
-		lines = append(lines, topLine{" " + strings.Join(cells[i+1], topGap), style})
-	}
-	if left > 0 {
-		lines = append(lines, topLine{" and " + jjm.Count(left, "other cluster"), plainStyle})
-	}
-	return lines
-}
-
-// badness returns the rank of a cluster in the order of trouble: 2 if its circuit breaker is not closed, 1 if it is in
-// other trouble, otherwise 0.
-func badness(cl wire.Cluster) int {
-	switch {
-	case cl.Breaker != nil:
-		return 2
-	case !cl.Healthy:
-		return 1
-	}
-	return 0
-}
-
-// listed returns the time since the last complete listing of a cluster, as text.
-func (v *topView) listed(cl wire.Cluster) string {
-	if cl.LastSeen == 0 {
-		return "never"
-	}
-	age := v.now.Sub(cl.LastSeen.Time()).Truncate(time.Second)
-	if age <= 0 {
-		return "0 s"
-	}
-	return jjm.HowLong(age)
-}
-
-// clusterCause returns why a cluster is in trouble, and the time of the next probe if its circuit breaker is open. It
-// returns "" for other clusters.
-func clusterCause(cl wire.Cluster) string {
-	switch {
-	case cl.Breaker != nil && cl.Breaker.NextProbe != 0:
-		return "next probe " + plain.Stamp(cl.Breaker.NextProbe) + ": " + cl.Breaker.Cause
-	case cl.Breaker != nil:
-		return cl.Breaker.Cause
-	}
-	return cl.Cause
 }
 
 // rows returns the grid jobs that match the filter, in the order that the user chose.

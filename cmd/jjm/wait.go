@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -36,12 +37,13 @@ type wait struct {
 // Help returns the text of --help below the usage.
 func (*wait) Help() string {
 	return "Progress goes to standard error: a bar on a terminal, otherwise a line from time to time. If the daemon " +
-		"restarts, it connects again. If it is interrupted, the jobs go on."
+		"restarts, it connects again. If no daemon answers, the records answer for grid jobs that are over; for other " +
+		"grid jobs, it shows the last known state and waits for the daemon. If it is interrupted, the jobs go on."
 }
 
 // Run carries out jjm wait.
 func (w *wait) Run(c *cli) error {
-	ids, err := w.named(c, "wait", w.IDs, true, false)
+	ids, err := w.named(c, "wait", w.IDs, true, true)
 	if err != nil {
 		return err
 	}
@@ -52,11 +54,13 @@ func (w *wait) Run(c *cli) error {
 		ctx, stop = context.WithTimeout(ctx, w.Timeout)
 		defer stop()
 	}
-	return (&waiter{c: c, client: w.client(c), refs: ids, quiet: w.Quiet, json: w.JSON, last: c.out}).run(ctx)
+	records := func(down error) ([]wire.Status, error) { return w.offline(c, "wait", down).latest(ids) }
+	return (&waiter{c: c, client: w.client(c), refs: ids, quiet: w.Quiet, json: w.JSON, last: c.out,
+		records: records}).run(ctx)
 }
 
 // waiter shows the progress of grid jobs until all of them have ended. One goroutine runs follow, which receives the
-// daemon's answers; run takes these from a channel and is the only user of the fields below last.
+// daemon's answers; run takes these from a channel and is the only user of records and of the fields below it.
 type waiter struct {
 	c      *cli
 	client *client.Client
@@ -64,6 +68,8 @@ type waiter struct {
 	quiet  bool
 	json   bool
 	last   io.Writer // gets a line about the end of each grid job
+	// records returns the states in the records, and says from when they are; nil if only the daemon is to answer.
+	records func(down error) ([]wire.Status, error)
 
 	states []wire.Status
 	lost   error // why no daemon answers; nil while a daemon answers
@@ -93,7 +99,9 @@ func (w *waiter) run(ctx context.Context) error {
 	for {
 		select {
 		case n := <-feed:
-			w.take(n, time.Now())
+			if over, err := w.take(n, time.Now()); over || err != nil {
+				return w.end(ctx, err)
+			}
 		case <-tick.C:
 		case err := <-over:
 			return w.end(ctx, err)
@@ -104,7 +112,7 @@ func (w *waiter) run(ctx context.Context) error {
 
 // follow sends each answer of the daemon to feed until all grid jobs have ended, and then returns nil. If the daemon
 // stops answering, follow sends the error to feed and connects again, with growing pauses. If no daemon has ever
-// answered, follow returns the error immediately.
+// answered and there are no records to answer, follow returns the error immediately.
 func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	tell := func(n news) error {
 		select {
@@ -121,8 +129,9 @@ func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 			met, pause = true, retryFirst
 			return tell(news{states: a.Status})
 		})
-		gone := client.IsUnreachable(err) || jjm.KindOf(err) == jjm.Busy
-		if err == nil || ctx.Err() != nil || !gone || !met {
+		down := client.IsUnreachable(err)
+		again := met && (down || jjm.KindOf(err) == jjm.Busy) || down && w.records != nil
+		if err == nil || ctx.Err() != nil || !again {
 			return err
 		}
 		if err := tell(news{lost: err}); err != nil {
@@ -137,21 +146,50 @@ func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	}
 }
 
-// take stores a message of follow.
-func (w *waiter) take(n news, now time.Time) {
+// take stores a message of follow. over is true if the records say that all grid jobs are over. The error means that
+// neither the daemon nor the records have ever said anything about the grid jobs.
+func (w *waiter) take(n news, now time.Time) (over bool, err error) {
+	before := w.lost
 	w.lost = n.lost
-	if n.lost != nil || len(n.states) == 0 {
-		return
+	if n.lost != nil && before == nil {
+		return w.takeRecords(n.lost)
 	}
-	w.states = n.states
-	for _, st := range n.states {
-		p := w.paces[st.Lookup.ID]
-		if p == nil {
-			p = &pace{}
-			w.paces[st.Lookup.ID] = p
+	if n.lost == nil && len(n.states) > 0 {
+		w.states = n.states
+		for _, st := range n.states {
+			w.pace(st.Lookup.ID).add(now, fraction(st))
 		}
-		p.add(now, fraction(st))
 	}
+	return false, nil
+}
+
+// takeRecords reads the states of the grid jobs from the records when the daemon is lost. It keeps these states if all
+// grid jobs are over, or if the daemon has never answered. The results are those of take.
+func (w *waiter) takeRecords(down error) (over bool, err error) {
+	if w.records == nil {
+		return false, nil
+	}
+	_, _ = io.WriteString(w.c.err, w.screen.clear())
+	states, err := w.records(down)
+	switch {
+	case err != nil && len(w.states) > 0:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	over = !slices.ContainsFunc(states, func(st wire.Status) bool { return !plain.Final(st.Lookup.Status) })
+	if over || len(w.states) == 0 {
+		w.states = states
+	}
+	return over, nil
+}
+
+// pace returns the pace of a grid job. It makes the pace if there is none.
+func (w *waiter) pace(id jjm.GridID) *pace {
+	if w.paces[id] == nil {
+		w.paces[id] = &pace{}
+	}
+	return w.paces[id]
 }
 
 // show prints the progress: bars on a terminal, otherwise the lines that have changed, at most once in plainEvery.
@@ -223,7 +261,7 @@ func (w *waiter) rest() {
 }
 
 // bars returns the lines for a terminal of this size: a bar for each grid job, then texts about grid jobs that are
-// in trouble or wait, then warnings as far as there is room.
+// in trouble, wait or are tried again, then warnings as far as there is room.
 func (w *waiter) bars(now time.Time, width, height int) []string {
 	var lines []string
 	room := max(height-2, 1)
@@ -232,10 +270,10 @@ func (w *waiter) bars(now time.Time, width, height int) []string {
 			lines = append(lines, clip(fmt.Sprintf("and %d more", len(w.states)-i), width-1))
 			break
 		}
-		lines = append(lines, barLine(st, w.paces[st.Lookup.ID], now, width))
+		lines = append(lines, barLine(st, w.pace(st.Lookup.ID), now, width))
 	}
 	for _, st := range w.states {
-		if line := plainLine(st); (len(st.Trouble) > 0 || st.Waits != "") && len(lines) < room {
+		if line := plainLine(st); (len(st.Trouble) > 0 || st.Waits != "" || retries(st) != "") && len(lines) < room {
 			lines = append(lines, clip(line, width-1))
 		}
 		for _, warning := range st.Warnings[:min(len(st.Warnings), max(room-len(lines), 0))] {
@@ -248,8 +286,8 @@ func (w *waiter) bars(now time.Time, width, height int) []string {
 	return lines
 }
 
-// end prints how the grid jobs ended, and returns the exit code of the command as an error. err is the error of follow:
-// nil if the daemon ended the wait.
+// end prints how the grid jobs ended, and returns the exit code of the command as an error. err is the error of follow
+// or take: nil if the daemon or the records ended the wait.
 func (w *waiter) end(ctx context.Context, err error) error {
 	_, _ = io.WriteString(w.c.err, w.screen.clear())
 	ids := strings.Join(w.refs, " ")
@@ -285,12 +323,13 @@ func (w *waiter) end(ctx context.Context, err error) error {
 	return nil
 }
 
-// tellCauses prints on standard error why local jobs of a grid job failed.
+// tellCauses prints on standard error why local jobs of a grid job failed, and the command that runs them again.
 func (w *waiter) tellCauses(st wire.Status) {
-	if len(st.Causes) == 0 {
-		return
+	rows := causeRows(st.Causes, lastWords(w.client, st.Causes))
+	if again := againText(&st); again != "" {
+		rows = append(rows, [2]string{"do", again})
 	}
-	for _, row := range causeRows(st.Causes, lastWords(w.client, st.Causes)) {
+	for _, row := range rows {
 		if row[0] != "" {
 			w.c.say("%s:", row[0])
 		}
@@ -307,6 +346,9 @@ func (w *waiter) summary() string {
 	lines := make([]string, len(w.states))
 	for i, st := range w.states {
 		lines[i] = plainLine(st)
+	}
+	if w.lost != nil {
+		lines = append(lines, "no daemon answers")
 	}
 	return strings.Join(lines, "; ")
 }

@@ -79,6 +79,7 @@ func mergeTrials() map[string]trial {
 		"events":   {value: 50, with: concat},
 		"max_wait": {value: "1s", with: merged(concat, keys{"bytes": 1_000_000})},
 		"attempts": {value: 1, with: concat},
+		"apart":    {value: []string{jjm.ApartPriority}, with: merged(concat, keys{"split": keys{"by": split.JEDIMerge}})},
 		"split":    {value: keys{"params": keys{"min_merge_size": 100}}, with: merged(concat, keys{"bytes": 1_000_000})},
 	}
 }
@@ -107,6 +108,7 @@ func mergeEffect(t *testing.T, merge keys) (effect []string, refused string) {
 		for i := range 6 {
 			w.Files = append(w.Files, handlers.Mergeable(jjm.File{LFN: fmt.Sprint("out", i), Size: 1000, Events: 40,
 				Added: 1000}, int64(i)))
+			w.Files[i].Group = plan.ApartOf(doc.Spec.Merge.Apart).Key(plan.Made{Priority: i % 2})
 		}
 		parts, _, _, err := s.Cut(w, split.Limits{}, cut.Params, split.Carry{})
 		if err != nil {

@@ -216,12 +216,9 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	return nil
 }
 
-// startsKey is the key of the jjm.Starts in the store.
-const startsKey = "starts"
-
-// journalStart appends the start of the daemon at the time now to the journal, or only counts the start in a
-// crash loop. An error is only logged: a daemon must start on a full disk too, so that the running jobs are
-// watched.
+// journalStart notes the start of the daemon at the time now: in the journal, or in a crash loop as the last start,
+// which a later start writes into the journal. An error is only logged: a daemon must start on a full disk too, so that
+// the running jobs are watched.
 func (a *App) journalStart(ctx context.Context, now jjm.Time) {
 	if err := countStart(ctx, a.store, now); err != nil {
 		a.log.Warn("the journal has no entry about this start of the daemon", "error", err)
@@ -229,28 +226,20 @@ func (a *App) journalStart(ctx context.Context, now jjm.Time) {
 }
 
 func countStart(ctx context.Context, s *store.Store, now jjm.Time) error {
-	text, found, err := s.Meta(ctx, startsKey)
+	starts, err := s.Starts(ctx)
 	if err != nil {
 		return err
 	}
-	var starts jjm.Starts
-	if found {
-		if err := json.Unmarshal([]byte(text), &starts); err != nil {
-			return fmt.Errorf("%s %.80q: %w", startsKey, text, err)
-		}
-	}
-	next, en, write := starts.Next(now)
+	next, entries := starts.Next(now)
 	kept, err := json.Marshal(next)
 	if err != nil {
 		return err
 	}
 	return s.Update(ctx, func(tx *store.Tx) error {
-		if write {
-			if err := tx.Journal(en); err != nil {
-				return err
-			}
+		if err := tx.Journal(entries...); err != nil {
+			return err
 		}
-		return tx.SetMeta(startsKey, string(kept))
+		return tx.SetMeta(jjm.StartsKey, string(kept))
 	})
 }
 

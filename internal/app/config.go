@@ -84,6 +84,9 @@ func read(path string, getenv func(string) string) (Config, string, strict.Place
 	c := Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(), Advertise: collector.Defaults(),
 		Notify: notify.Defaults()}
 	path, given := locate(path, getenv)
+	if full, err := filepath.Abs(path); err == nil { // so that what is printed holds in each folder
+		path = full
+	}
 	places, broken := strict.Places{}, jjm.Problems(nil)
 	if path != "" {
 		text, err := os.ReadFile(path)

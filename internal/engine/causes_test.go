@@ -36,8 +36,8 @@ func TestCauses_AreCountedAndStayWithTheGridJob(t *testing.T) {
 			s := w.status(id)
 			return s.Lookup.Counts.Failed == 4 && len(s.Causes) == 3
 		})
-		failed := []jjm.Cause{{Text: "exit code 3", Jobs: 3, First: id.String() + ".0", Exit: 3},
-			{Text: "exit code 4", Jobs: 1, First: id.String() + ".7", Exit: 4}}
+		failed := []jjm.Cause{{Text: "exit code 3", Jobs: 3, First: id.String() + ".0", Exit: 3, Host: "simhost"},
+			{Text: "exit code 4", Jobs: 1, First: id.String() + ".7", Exit: 4, Host: "simhost"}}
 		living := w.status(id).Causes
 		if diff := cmp.Diff(failed, living[:2]); diff != "" || !living[2].Again || living[2].Jobs != 2 {
 			t.Errorf("causes (-want +got):\n%s\n%+v", diff, living[2])

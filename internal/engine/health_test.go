@@ -13,6 +13,7 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
 	"jjm/internal/testkit/adaptertest"
 )
 
@@ -174,6 +175,11 @@ func TestHealth_ALongAbsenceIsReportedOnce(t *testing.T) {
 		w.pass(14 * time.Minute)
 		if tr := w.trouble(id); len(tr) != 0 {
 			t.Errorf("too soon: %q", tr)
+		}
+		cs := w.whyOf(id).Causes
+		if len(cs) != 1 || cs[0].Code != string(why.Unknown) || cs[0].Jobs != 7 || cs[0].Since == 0 ||
+			cs[0].Text != "the last listing of cluster sim did not have it" {
+			t.Errorf("jjm why before the warning: %+v", cs)
 		}
 		w.pass(5 * time.Minute)
 		tr := w.trouble(id)

@@ -264,7 +264,8 @@ func TestRelease_IsForOwnersAndAdministrators(t *testing.T) {
 				t.Errorf("bob releases %s: %+v", ref, r)
 			}
 		}
-		for ref, want := range map[string]wire.Released{"1.0": {NoChange: true}, "1.4": {Jobs: 1}} {
+		over := wire.Released{NoChange: true, Notes: []string{"local job " + id.String() + ".0 is completed"}}
+		for ref, want := range map[string]wire.Released{"1.0": over, "1.4": {Jobs: 1}} {
 			want.Ref = ref
 			if diff := cmp.Diff(want, w.release(alice, ref)); diff != "" {
 				t.Errorf("alice releases %s: -want +got\n%s", ref, diff)

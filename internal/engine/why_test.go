@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/adapters"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/why"
@@ -75,6 +76,28 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 			if c := w.causes(id, why.Queued, 2, "cluster sim"); c.Since == 0 {
 				w.t.Errorf("%+v: no time", c)
 			}
+		}},
+		"a suspension by the batch system": {options{sim: long}, func(w *world) {
+			id := w.submit(alice, mc(2))
+			w.running(id, 2)
+			w.adapter.onList.set(func(l *adapters.Listing) {
+				for i := range l.Reports {
+					if r := &l.Reports[i]; r.Index == 0 && r.State == jjm.BatchRunning {
+						r.State = jjm.BatchSuspended
+					}
+				}
+			})
+			c := w.causes(id, why.Suspended, 1, "cluster sim has suspended it")
+			if c.Since == 0 || c.Remedy == "" {
+				w.t.Errorf("%+v: no time, or no remedy", c)
+			}
+			w.causes(id, why.Running, 1, "it runs on ")
+			w.pass(time.Hour)
+			if later := w.causes(id, why.Suspended, 1, ""); later.Since != c.Since {
+				w.t.Errorf("suspended since %v, an hour ago since %v", later.Since, c.Since)
+			}
+			w.adapter.onList.set(nil)
+			w.causes(id, why.Running, 2, "they run")
 		}},
 		"a queue beside excluded hosts": {excluding(adaptertest.SimConfig{Slots: 1, Life: 10 * time.Hour}), func(w *world) {
 			id := w.submit(alice, mc(3))

@@ -9,7 +9,9 @@ type Cause struct {
 	// Again is set if the local jobs have not failed permanently, but wait for their next attempt.
 	Again bool `json:"again,omitempty"`
 	Jobs  int  `json:"jobs"`
-	// First is the id of one of the local jobs, such as "17.3". Exit is its exit code, -1 if it has no exit code.
+	// First is the id of one of the local jobs, such as "17.3". Exit is its exit code, -1 if it has no exit code. Host
+	// is where its last attempt ran, "" if that is not known.
 	First string `json:"first"`
 	Exit  int    `json:"exit"`
+	Host  string `json:"host,omitempty"`
 }

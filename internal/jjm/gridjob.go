@@ -439,6 +439,8 @@ type Merge struct {
 	MaxWait Duration `json:"max_wait,omitzero"`
 	// Attempts is the greatest number of local jobs that may try the same merge, one after another; default 3.
 	Attempts int `json:"attempts,omitempty"`
+	// Apart lists by what outputs are kept apart: ApartWords. Only JEDIMerge keeps outputs apart.
+	Apart []string `json:"apart,omitempty"`
 	// Split has further settings of the merging splitter.
 	Split *Splitting `json:"split,omitempty"`
 }
@@ -452,6 +454,17 @@ const (
 	MergeAttempts = 3
 	MergeOutput   = "merged"
 )
+
+// The words of Merge.Apart. Outputs are not merged together if these of their local jobs differ: the cluster that they
+// ran on, the group of the files that they read (JEDI's boundary), or their priority.
+const (
+	ApartCluster  = "cluster"
+	ApartGroup    = "group"
+	ApartPriority = "priority"
+)
+
+// ApartWords returns the valid words of Merge.Apart.
+func ApartWords() []string { return []string{ApartCluster, ApartGroup, ApartPriority} }
 
 // The steps of a grid job.
 const (

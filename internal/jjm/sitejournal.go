@@ -1,6 +1,7 @@
 package jjm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,32 +24,63 @@ const (
 	startsSpan  = 10 * time.Minute
 )
 
+// StartsKey is the key of Starts in the store.
+const StartsKey = "starts"
+
 // Starts is what the store keeps about the starts of the daemon, so that a daemon that crashes again and again does not
 // fill the journal. Since is the time of an entry about a start. Shown counts the starts since then that have entries,
-// with the first. More counts those that have none.
+// with the first. More counts those that have none; Last is the time of the last one of them.
 type Starts struct {
 	Since Time `json:"since"`
 	Shown int  `json:"shown"`
 	More  int  `json:"more,omitempty"`
+	Last  Time `json:"last,omitempty"`
 }
 
-// Next returns the Starts after a start at the time now. en is the entry about the start, with the number of starts
-// before it that have no entry. write is false if the start is only counted, because startsShown starts within
+// Next returns the Starts after a start at the time now, and the entries to add to the journal: about the start, and
+// before it the one of Rest. There are no entries if the start is only counted, because startsShown starts within
 // startsSpan have entries already.
-func (s Starts) Next(now Time) (next Starts, en JournalEntry, write bool) {
-	en = JournalEntry{Time: now, First: -1, Last: -1, To: "started", Cause: "the daemon", Source: SourceDaemon}
+func (s Starts) Next(now Time) (next Starts, entries []JournalEntry) {
 	switch age := now.Sub(s.Since); {
 	case age < 0 || age >= startsSpan:
 		next = Starts{Since: now, Shown: 1}
+		entries = s.Rest()
 	case s.Shown < startsShown:
 		next = Starts{Since: s.Since, Shown: s.Shown + 1}
 	default:
-		return Starts{s.Since, s.Shown, s.More + 1}, JournalEntry{}, false
+		return Starts{s.Since, s.Shown, s.More + 1, now}, nil
 	}
-	if s.More > 0 {
-		en.Cause += fmt.Sprintf(", after %s since %s", Count(s.More, "other start"), s.Since.Local())
+	return next, append(entries, startEntry(now))
+}
+
+// Rest returns an entry about the last start that the journal does not have, with the number of such starts before it.
+// It returns no entry if the journal has all starts.
+func (s Starts) Rest() []JournalEntry {
+	if s.More == 0 || s.Last == 0 {
+		return nil
 	}
-	return next, en, true
+	en := startEntry(s.Last)
+	if s.More > 1 {
+		en.Cause += fmt.Sprintf(", after %s since %s", Count(s.More-1, "other start"), s.Since.Local())
+	}
+	return []JournalEntry{en}
+}
+
+// WithRest returns entries about the site, in order of time, with those of Rest. It sorts the entries by time, because
+// the journal gets an entry of Rest only with the next start. limit is the greatest number of entries, 0 for all; the
+// oldest ones are left out.
+func (s Starts) WithRest(entries []JournalEntry, limit int) []JournalEntry {
+	all := append(slices.Clone(entries), s.Rest()...)
+	slices.SortStableFunc(all, func(a, b JournalEntry) int { return cmp.Compare(a.Time, b.Time) })
+	if limit > 0 {
+		all = all[max(len(all)-limit, 0):]
+	}
+	return all
+}
+
+// startEntry returns the entry about a start of the daemon.
+func startEntry(at Time) JournalEntry {
+	return JournalEntry{Time: at, First: -1, Last: -1, To: "started", Cause: "the daemon", Source: SourceDaemon}
 }
 
 // The words of entries about outages. The cause of such an entry begins with outageOf and the name of the cluster. Then

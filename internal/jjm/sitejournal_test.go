@@ -32,23 +32,25 @@ func TestProperty_SilentReadsWhatOutageWrote(t *testing.T) {
 	}
 }
 
-// A daemon that starts every 5 seconds gets three entries in 10 minutes. No start is lost from the count.
+// A daemon that starts every 5 seconds gets four entries in 10 minutes. Each start has an entry, or is counted by one.
 func TestStarts_ACrashLoopGetsFewEntries(t *testing.T) {
 	const all = 600 // in 50 minutes
 	began := At(time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC))
 	var s Starts
 	var entries []JournalEntry
 	for i := range all {
-		next, en, write := s.Next(began.Add(time.Duration(i) * 5 * time.Second))
-		if write {
-			entries = append(entries, en)
-		}
+		next, add := s.Next(began.Add(time.Duration(i) * 5 * time.Second))
+		entries = append(entries, add...)
 		s = next
+		shown := s.WithRest(entries, 0)
+		if last := shown[len(shown)-1]; last.Time != began.Add(time.Duration(i)*5*time.Second) {
+			t.Fatalf("start %d is not the last entry: %+v", i, last)
+		}
 	}
-	if len(entries) != 5*startsShown || s.More != 117 {
+	if len(entries) != 4+5*startsShown || s.More != 117 {
 		t.Fatalf("%d entries, %+v", len(entries), s)
 	}
-	for i, want := range []string{"the daemon", "the daemon", "the daemon", "the daemon, after 117 other starts since " +
+	for i, want := range []string{"the daemon", "the daemon", "the daemon", "the daemon, after 116 other starts since " +
 		began.Local(), "the daemon"} {
 		if e := entries[i]; e.Cause != want || e.Source != SourceDaemon || e.To != "started" {
 			t.Errorf("entry %d: %+v", i, e)
@@ -56,10 +58,33 @@ func TestStarts_ACrashLoopGetsFewEntries(t *testing.T) {
 	}
 }
 
+// The fourth start within ten minutes is marked, also before the next one: in order of time among the other entries.
+func TestStarts_TheFourthStartIsMarked(t *testing.T) {
+	var s Starts
+	var entries []JournalEntry
+	for i := range startsShown + 1 {
+		next, add := s.Next(Time(1000 + i))
+		s, entries = next, append(entries, add...)
+	}
+	order := JournalEntry{Time: 5000, To: "paused", Source: "order"}
+	got := s.WithRest(append(entries, order), 0)
+	if len(got) != startsShown+2 || got[startsShown].Time != 1003 || got[startsShown].Cause != "the daemon" ||
+		got[startsShown+1] != order {
+		t.Errorf("%+v", got)
+	}
+	if got := s.WithRest(append(entries, order), 2); len(got) != 2 || got[0].Time != 1003 {
+		t.Errorf("the last 2: %+v", got)
+	}
+	next, add := s.Next(1000 + Time(startsSpan.Milliseconds()))
+	if len(add) != 2 || add[0].Time != 1003 || len(next.Rest()) != 0 {
+		t.Errorf("%+v, then %+v", add, next)
+	}
+}
+
 // A clock that was set back does not silence the journal.
 func TestStarts_AClockSetBackGetsAnEntry(t *testing.T) {
-	if next, _, write := (Starts{Since: 1_000_000}).Next(5); !write || next.Since != 5 {
-		t.Errorf("%+v, %t", next, write)
+	if next, add := (Starts{Since: 1_000_000}).Next(5); len(add) != 1 || next.Since != 5 {
+		t.Errorf("%+v, %+v", next, add)
 	}
 }
 

@@ -140,7 +140,8 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	waits := "while ! test -e " + d.dir + "/go; do sleep 0.1; done"
 	d.write("waits.toml", fmt.Sprintf("type = \"script\"\nname = \"waits\"\n[request]\nmemory_mb = 100\n[params]\n"+
 		"command = [\"/bin/sh\", \"-c\", %q]\n", waits))
-	d.write("fails.toml", "type = \"script\"\nname = \"fails\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", \"echo the disk is full >&2; exit 3\"]\n")
+	d.write("fails.toml", "type = \"script\"\nname = \"fails\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", "+
+		"\"echo the disk of the node is full >&2; exit 3\"]\n")
 	if out, code := d.says("submit", "waits.toml"); code != 0 {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
@@ -160,7 +161,8 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	b := openBrowser(t, proxyTo(t, socket, me))
 	b.visit("/", "farm")
 	for path, want := range map[string]string{"/": "fails", "/clusters/local": "Guarantee", "/jobs/1": "Timeline",
-		"/jobs/1.0": "Attempts", "/jobs/2": "the disk is full", "/jobs/2.0": "the disk is full", "/jobs/9": "no job 9"} {
+		"/jobs/1.0": "Attempts", "/jobs/2": "the disk of the node is full",
+		"/jobs/2.0": "the disk of the node is full", "/jobs/9": "no job 9"} {
 		b.visit(path, strings.NewReplacer("/", "_", ".", "_").Replace(path))
 		if text := b.value("document.body.innerText"); !strings.Contains(text, want) {
 			t.Errorf("%s: no %q in\n%s", path, want, text)
@@ -290,21 +292,18 @@ func (b *browser) looks() {
 	}
 	b.keys()
 	b.do(chromedp.EmulateViewport(360, 740))
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}); err != nil {
-		b.t.Fatal(err)
-	}
+	b.colours("dark")
 	for _, path := range []string{"/", "/jobs/1", "/jobs/2.0", "/clusters/local"} {
 		b.visit(path, "narrow"+strings.NewReplacer("/", "_", ".", "_").Replace(path))
 		if wide := b.value("document.documentElement.scrollWidth"); wide != "360" {
 			b.t.Errorf("%s is %s wide on a screen of 360", path, wide)
 		}
 	}
-	b.fits()
-	b.spoken()
 	if dark := b.value("getComputedStyle(document.body).backgroundColor"); dark == light {
 		b.t.Errorf("dark and light pages are both %s", dark)
 	}
+	b.spoken()
+	b.fits()
 }
 
 // spoken checks that a screen reader finds the cells and headings of tables on a narrow screen, where rows are blocks.
@@ -330,28 +329,59 @@ func (b *browser) spoken() {
 	}
 }
 
-// fits checks that no view is wider than a screen of 420 pixels, also with all details open, and that the keyboard
-// reaches the box of each table.
+// fits checks that every view fits a narrow and a wide screen, with light and with dark colours and with all details
+// open, that the keyboard reaches the box of each table, that no table scrolls sideways, and that no text of a table is
+// squeezed into a narrow column.
 func (b *browser) fits() {
 	b.t.Helper()
-	b.do(chromedp.EmulateViewport(420, 800))
-	for _, path := range []string{"/", "/?sort=-failed&state=failed,done", "/?sort=x", "/clusters/local", "/jobs/1",
-		"/jobs/2", "/jobs/2.0", "/jobs/9"} {
-		b.visit(path, "at420"+strings.NewReplacer("/", "_", ".", "_", "?", "_", "&", "_").Replace(path))
-		b.value("document.querySelectorAll('details').forEach(d => d.open = true)")
-		if b.value("document.documentElement.scrollWidth <= innerWidth") != "true" {
-			b.t.Errorf("%s is %s wide on a screen of 420", path, b.value("document.documentElement.scrollWidth"))
+	for _, colours := range []string{"light", "dark"} {
+		b.colours(colours)
+		for _, width := range []int{420, 1280} {
+			b.do(chromedp.EmulateViewport(int64(width), 800))
+			for _, path := range []string{"/", "/?sort=-failed&state=failed,done", "/?sort=x", "/clusters/local", "/jobs/1",
+				"/jobs/2", "/jobs/2.0", "/jobs/9"} {
+				b.visit(path, fmt.Sprintf("%s%d%s", colours, width, strings.NewReplacer("/", "_", ".", "_", "?", "_", "&",
+					"_").Replace(path)))
+				b.value("document.querySelectorAll('details').forEach(d => d.open = true)")
+				b.fit(path, width)
+			}
 		}
-		if n := b.value(`[...document.querySelectorAll('.wide')].filter(w => w.scrollWidth > w.clientWidth).length`); n != "0" {
-			b.t.Errorf("%s: %s tables scroll sideways", path, n)
-		}
-		if n := b.value(`[...document.querySelectorAll('td .state, td bdi')].filter(e =>
-			e.parentElement.closest('td').clientWidth < 200).length`); n != "0" {
-			b.t.Errorf("%s: %s states and texts have less than 200 pixels", path, n)
-		}
-		if n := b.value(`[...document.querySelectorAll('table')].filter(t => !t.closest(
-			'.wide[role=region][tabindex="0"]:is([aria-label],[aria-labelledby])')).length`); n != "0" {
-			b.t.Errorf("%s: %s tables are not in a box that the keyboard scrolls", path, n)
+	}
+}
+
+// colours makes the browser prefer light or dark colours.
+func (b *browser) colours(scheme string) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// fit checks the widths of the page that is shown.
+func (b *browser) fit(path string, width int) {
+	b.t.Helper()
+	if b.value("document.documentElement.scrollWidth <= innerWidth") != "true" {
+		b.t.Errorf("%s is %s wide on a screen of %d", path, b.value("document.documentElement.scrollWidth"), width)
+	}
+	wrong := map[string]string{
+		"tables are not in a box that the keyboard scrolls": `[...document.querySelectorAll('table')].filter(t =>
+			!t.closest('.wide[role=region][tabindex="0"]:is([aria-label],[aria-labelledby])'))`,
+		"tables scroll sideways": `[...document.querySelectorAll('.wide')].filter(w =>
+			w.scrollWidth > w.clientWidth)`,
+		"cells are narrow and have more than two lines": `[...document.querySelectorAll('tbody :is(th, td)')].filter(c => {
+			const text = document.createRange();
+			text.selectNodeContents(c);
+			const r = text.getBoundingClientRect();
+			return r.width > 0 && r.width < 110 && r.height > 60})`,
+	}
+	if width < 640 { // rows are blocks
+		wrong["states and texts have less than 200 pixels"] = `[...document.querySelectorAll('td .state, td bdi')].filter(e =>
+			e.parentElement.closest('td').clientWidth < 200)`
+	}
+	for what, expression := range wrong {
+		if n := b.value("(" + expression + ").map(e => e.outerHTML.slice(0, 200)).join(' | ')"); n != "" {
+			b.t.Errorf("%s on a screen of %d: %s: %s", path, width, what, n)
 		}
 	}
 }

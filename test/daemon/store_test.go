@@ -124,9 +124,12 @@ func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 		state string
 		want  []string // nil: the daemon serves
 	}{
-		"store.db alone and the records": {d.copied("store.db", "records"),
+		"store.db alone": {d.copied("store.db"),
+			[]string{"/store.db: it has no tables: ", "store.db-wal", "to begin with a new store, move "}},
+		"store.db alone and the records": {d.copied("store.db", "records"), []string{"it has no tables", "store.db-wal"}},
+		"no store, and the records": {d.copied("records"),
 			[]string{"knows grid jobs up to 0, but records/ holds 1:", "store.db-wal", "is given up"}},
-		"store.db alone and the mark": {d.copied("store.db", "store.ids"),
+		"no store, and the mark": {d.copied("store.ids"),
 			[]string{"up to 0, but store.ids says that ids up to 1 were given out:"}},
 		"no store, and work areas": {d.copied("work"),
 			[]string{"/state/work belongs to another store: ", "this one is new", "serve --adopt"}},

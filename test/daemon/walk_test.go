@@ -24,10 +24,10 @@ type walkKey struct{}
 // always returns the names of the scripts that also run outside of campaigns, because they show features on which users
 // rely.
 func always() []string {
-	return []string{"after", "auto", "baggage", "causes", "chain", "configcheck", "copy", "dataset_remove", "down",
-		"find", "force", "generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify",
-		"offtypes", "outputs", "proof", "remove", "report", "required", "resources", "resplit", "rollback", "run",
-		"selection", "set", "short", "status", "steps", "top", "trace", "typesplit", "why", "words"}
+	return []string{"after", "auto", "baggage", "causes", "chain", "configcheck", "copy", "dataset_remove", "datasets",
+		"down", "find", "force", "generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns",
+		"notify", "offtypes", "outputs", "proof", "remove", "report", "required", "resources", "resplit", "rollback",
+		"run", "selection", "set", "short", "status", "steps", "top", "trace", "typesplit", "why", "whyceiling", "words"}
 }
 
 // TestWalks runs scripts that contain commands of users and the expected output. Each script has a separate daemon,

@@ -38,6 +38,8 @@ func TestOrigins_WouldFindMistakes(t *testing.T) {
 		"| a | `jjm kill --host` | " + page + " | " + test + " |":                        "",
 		"| a | not there yet: `kill` of b | - | - |":                                     "",
 		"| a | `jjm klil` | " + page + " | " + test + " |":                               "no command",
+		"| a | `jjm job-types nonsense` | " + page + " | " + test + " |":                 "no command",
+		"| a | `jjm kill nonsense` | " + page + " | " + test + " |":                      "no command",
 		"| a | `jjm kill --hots` | " + page + " | " + test + " |":                        "no flag",
 		"| a | `--hosts` | " + page + " | " + test + " |":                                "no page",
 		"| a | `etc/jjm.tom` | " + page + " | " + test + " |":                            "no file",
@@ -225,7 +227,9 @@ func (o *origins) helpOf(path []string) string {
 		return help
 	}
 	out, err := bin.Command(o.t, append(slices.Clone(path), "--help")...).Output()
-	if err == nil {
+	// Else the last words are arguments, which no test checks.
+	own := regexp.MustCompile(`^Usage: jjm ` + regexp.QuoteMeta(name) + `\s`).Match(out)
+	if err == nil && own {
 		o.help[name] = string(out)
 	}
 	return o.help[name]

@@ -42,6 +42,7 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 		{"\n`jjm clusters`, of all", columns(t, "clusters.go", "clusterTable")},
 		{"\n`jjm status '17.*'`:", columns(t, "statuslocal.go", "localTable")},
 		{"\n`jjm dataset show`:", columns(t, "dataset.go", "datasetTable")},
+		{"\n`jjm dataset show raw --files`:", columns(t, "datasetfiles.go", "filesTable")},
 		{"\n`jjm history 17`:", columns(t, "history.go", "historyTable")},
 		{"\nThe attempts below it,", columns(t, "history.go", "attemptTable")},
 		{"\n`jjm explain 17.3`:", columns(t, "explain.go", "ruleTable")},

@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,14 +21,21 @@ const quickStart = time.Millisecond
 // yardstickStarts is how many times /bin/true is started to measure the cost of starting a process.
 const yardstickStarts = 200
 
+// yardstickNumbers is how many numbers are sorted to measure how fast the machine computes. Virtual machines exist that
+// compute at half the speed an hour later, while the cost of starting a process stays the same.
+const yardstickNumbers = 1_000_000
+
 // machine describes where a run takes place.
 type machine struct {
 	cores int
 	// start is the mean cost of starting one process.
 	start cost
+	// sort is the wall time of sorting yardstickNumbers numbers, the least of three.
+	sort time.Duration
 }
 
-// measureMachine measures the mean cost of starting /bin/true yardstickStarts times.
+// measureMachine measures the mean cost of starting /bin/true yardstickStarts times, and how long it takes to sort
+// yardstickNumbers numbers.
 func measureMachine() (machine, error) {
 	before, began := childrenCost(), time.Now()
 	for range yardstickStarts {
@@ -35,11 +44,23 @@ func measureMachine() (machine, error) {
 		}
 	}
 	after := childrenCost()
-	return machine{cores: runtime.NumCPU(), start: cost{
+	return machine{cores: runtime.NumCPU(), sort: min(sortTime(), sortTime(), sortTime()), start: cost{
 		Wall: time.Since(began) / yardstickStarts,
 		User: (after.User - before.User) / yardstickStarts,
 		Sys:  (after.Sys - before.Sys) / yardstickStarts,
 	}}, nil
+}
+
+// sortTime returns how long it takes to sort yardstickNumbers numbers, which are the same each time.
+func sortTime() time.Duration {
+	source := rand.New(rand.NewPCG(1, 2))
+	numbers := make([]uint64, yardstickNumbers)
+	for i := range numbers {
+		numbers[i] = source.Uint64()
+	}
+	began := time.Now()
+	slices.Sort(numbers)
+	return time.Since(began)
 }
 
 // slowness returns the factor by which hang guards are longer here than on a quick machine: 1, 4, 10 or 20. There are
@@ -56,8 +77,9 @@ func (m machine) slowness() int {
 }
 
 func (m machine) String() string {
-	return fmt.Sprintf("machine: %d cores; to start a process takes %.1f ms and %.1f ms of CPU (%d times /bin/true)",
-		m.cores, milliseconds(m.start.Wall), milliseconds(m.start.cpu()), yardstickStarts)
+	return fmt.Sprintf("machine: %d cores; to start a process takes %.1f ms and %.1f ms of CPU (%d times /bin/true)\n"+
+		"         and to sort a million numbers %.0f ms", m.cores, milliseconds(m.start.Wall), milliseconds(m.start.cpu()),
+		yardstickStarts, milliseconds(m.sort))
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -104,7 +104,7 @@ const costsVar = "JJM_COSTS"
 
 // threadsVar is the environment variable that limits the threads of a Go program. Steps whose test programs run through
 // packageVerb compile with one thread for each package, because several steps compile at the same time, and the machine
-// must not be overloaded by it. ownThreadsVar has the value for the test programs, "" if they have no limit.
+// must not be overloaded by it. ownThreadsVar has the value for the test programs (see threads).
 const (
 	threadsVar    = "GOMAXPROCS"
 	ownThreadsVar = "JJM_OWN_THREADS"

@@ -153,6 +153,17 @@ func jobs(m machine, lanes int) (int, error) {
 	return n, nil
 }
 
+// threads returns the limit of threads (GOMAXPROCS) of a test program and of the programs that it starts, "" for none.
+// If several lanes run at the same time, the programs share the cores, because a Go program with more threads than it
+// has cores uses more CPU time. Campaigns and race have one lane, and show what needs true parallelism. A person can
+// choose the limit by GOMAXPROCS.
+func threads(m machine, jobs, lanes int) string {
+	if text := os.Getenv(threadsVar); text != "" || lanes < 2 {
+		return text
+	}
+	return strconv.Itoa(max(m.cores/jobs, 1))
+}
+
 // all runs the lanes, and then the failed tests again. It returns an error if a step could not run.
 func (r *run) all() error {
 	errs := make([]error, len(r.tier.lanes))
@@ -252,7 +263,7 @@ func (r *run) step(s step, lane int, try string) error {
 	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
 		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
 	if !s.cached {
-		cmd.Env = append(cmd.Env, threadsVar+"=1", ownThreadsVar+"="+os.Getenv(threadsVar))
+		cmd.Env = append(cmd.Env, threadsVar+"=1", ownThreadsVar+"="+threads(r.machine, r.jobs, len(r.tier.lanes)))
 	} else {
 		cmd.Env = append(cmd.Env, await.Slowness+"="+strconv.Itoa(max(r.machine.slowness(), cachedSlowness)))
 	}

@@ -491,3 +491,22 @@ func TestMakePrograms_TestsNoneOfAnotherCommit(t *testing.T) {
 		t.Errorf("the run has programs %q, %v", text, err)
 	}
 }
+
+// Programs of several lanes share the cores. Campaigns do not, and a person chooses by GOMAXPROCS.
+func TestThreads_ProgramsOfSeveralLanesShareTheCores(t *testing.T) {
+	for _, c := range []struct {
+		set                string
+		cores, jobs, lanes int
+		want               string
+	}{
+		{"", 2, 4, 3, "1"},
+		{"", 16, 4, 3, "4"},
+		{"", 2, 2, 1, ""},
+		{"7", 2, 4, 3, "7"},
+	} {
+		t.Setenv(threadsVar, c.set)
+		if got := threads(machine{cores: c.cores}, c.jobs, c.lanes); got != c.want {
+			t.Errorf("%+v: %q threads, want %q", c, got, c.want)
+		}
+	}
+}

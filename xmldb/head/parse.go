@@ -328,7 +328,7 @@ func (p *parser) causes() error {
 		if e.Name.Local == "cause" {
 			a := attrs(e)
 			c := jjm.Cause{Text: a["text"], Again: a["again"] == "true", Jobs: int(p.int(a, "cause", "jobs")), First: a["first"],
-				Exit: -1}
+				Host: a["host"], Exit: -1}
 			if a["exit"] != "" {
 				c.Exit = int(p.int(a, "cause", "exit"))
 			}

@@ -49,8 +49,8 @@ func (u *Unreachable) Error() string {
 	why := any(u.Err)
 	switch {
 	case u.ShownBy != "":
-		return fmt.Sprintf("the daemon at %s took the request and did not answer (%v): it is not known whether the request "+
-			"was carried out: %s shows it", u.Socket, u.Err, u.ShownBy)
+		return fmt.Sprintf("the request was sent, but the daemon at %s did not answer (%v): it is not known whether the "+
+			"request was carried out: %s shows it", u.Socket, u.Err, u.ShownBy)
 	case errors.Is(u.Err, syscall.ENOENT):
 		why = "there is no such socket"
 	case errors.Is(u.Err, syscall.ECONNREFUSED):

@@ -78,7 +78,7 @@ func CauseTitle(c jjm.Cause) string {
 }
 
 // Cause describes a cause of failures: the number of local jobs that have it, its text and, if there is one, an example
-// with its exit code.
+// with its host and its exit code.
 func Cause(c jjm.Cause) string {
 	text := c.Text
 	if text == "" {
@@ -89,6 +89,9 @@ func Cause(c jjm.Cause) string {
 		return text
 	}
 	text += "; such as " + c.First
+	if c.Host != "" {
+		text += " on " + c.Host
+	}
 	if code := fmt.Sprintf("exit code %d", c.Exit); c.Exit >= 0 && !strings.Contains(c.Text, code) {
 		text += ", " + code
 	}

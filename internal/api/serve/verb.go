@@ -120,25 +120,25 @@ func (v Verb) Check(line []byte) error {
 // does not check the caller's rank. The error is of kind Invalid if the verb is not among the served verbs.
 func Ask[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, v wire.Verb[Req, Ans], c wire.Caller,
 	req Req) (ans Ans, err error) {
-	return Read(ctx, served, v, c, req, io.Discard)
+	return AskFile(ctx, served, v, c, req, io.Discard)
 }
 
-// Read does the same as Ask, and writes the bytes that follow the answer to out. It returns the errors of out.
-func Read[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, v wire.Verb[Req, Ans], c wire.Caller,
-	req Req, out io.Writer) (ans Ans, err error) {
+// AskFile is [Ask] for a verb whose answer precedes bytes. It writes the bytes to to.
+func AskFile[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, v wire.Verb[Req, Ans],
+	c wire.Caller, req Req, to io.Writer) (ans Ans, err error) {
 	for _, s := range served {
 		if s.Name == v.Name {
-			err = s.Do(ctx, c, req, &kept[Ans]{out, &ans})
+			err = s.Do(ctx, c, req, &kept[Ans]{&ans, to})
 			return ans, err
 		}
 	}
 	return ans, jjm.Errorf(jjm.Invalid, "verb %q is not served", v.Name)
 }
 
-// kept is an [Out] that keeps the last line of an answer in ans. Its Writer receives the bytes.
+// kept is an [Out] that keeps the last line of an answer in ans, and passes bytes on.
 type kept[Ans wire.Answer] struct {
-	io.Writer
 	ans *Ans
+	to  io.Writer
 }
 
 func (k *kept[Ans]) Line(ans wire.Answer, _ bool) error { return k.Begin(ans) }
@@ -147,3 +147,5 @@ func (k *kept[Ans]) Begin(ans wire.Answer) error {
 	*k.ans = ans.(Ans)
 	return nil
 }
+
+func (k *kept[Ans]) Write(b []byte) (int, error) { return k.to.Write(b) }

@@ -70,6 +70,8 @@ type Dataset struct {
 	DryRun bool     `json:"dry_run,omitempty"`
 	// From is the number of the first file that "files" lists, from 0: the Next of the previous answer.
 	From int64 `json:"from,omitempty"`
+	// All makes "files" also list files with marks, and say for each file its mark and who reads it.
+	All bool `json:"all,omitempty"`
 }
 
 // MaxFiles is the greatest number of files, or of outputs, in one request.
@@ -89,8 +91,9 @@ type Datasets struct {
 	Removed []RemovedDataset `json:"removed,omitempty"`
 	// Shown are the datasets requested by "show". After "add" and "close", it is the dataset of the request.
 	Shown []DatasetState `json:"shown"`
-	// Files are the files that "files" lists: files of the dataset without marks, at most MaxFiles, in the order in
-	// which they were added. Next is the value of From for the next request, 0 after the last file.
+	// Files are the files that "files" lists: files of the dataset without marks, or all files with All, at most
+	// MaxFiles, in the order in which they were added. Next is the value of From for the next request, 0 after the last
+	// file.
 	Files []DatasetFile `json:"files,omitempty"`
 	Next  int64         `json:"next,omitempty"`
 }
@@ -100,6 +103,17 @@ type DatasetFile struct {
 	jjm.File
 	// Lies is the absolute path of the file if a local job of this site made it, otherwise "".
 	Lies string `json:"lies,omitempty"`
+	// State is the mark of the file: ready if it has none, else missing, lost or broken for the Reason. Readers are the
+	// grid jobs that cut the dataset and have noticed the file. They are set if the request has All.
+	State   string       `json:"state,omitempty"`
+	Reason  string       `json:"reason,omitempty"`
+	Readers []FileReader `json:"readers,omitempty"`
+}
+
+// FileReader is the state that a file has for a grid job: ready, picked, finished, failed, a mark, or dropped.
+type FileReader struct {
+	Grid  jjm.GridID `json:"grid"`
+	State string     `json:"state"`
 }
 
 // MarkedFile is the effect of a mark on one file.
@@ -177,6 +191,8 @@ func (d *Dataset) check() error {
 		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, files, mark, remove or show", d.Do)
 	case d.From != 0 && d.Do != DatasetFiles || d.From < 0:
 		return jjm.Errorf(jjm.Invalid, "dataset.from: want a number from 0, with files only")
+	case d.All && d.Do != DatasetFiles:
+		return jjm.Errorf(jjm.Invalid, "dataset.all: only files takes it")
 	case d.Do != DatasetAdd && len(d.Files) > 0:
 		return jjm.Errorf(jjm.Invalid, "dataset.files: only add takes files")
 	case d.Do != DatasetAdd && d.Container != "":

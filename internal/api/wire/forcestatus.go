@@ -70,7 +70,9 @@ type Forced struct {
 	// reason for the first of these local jobs, with its id.
 	Left    int    `json:"left,omitempty"`
 	LeftWhy string `json:"left_why,omitempty"`
-	// NoChange is set if all local jobs already had the state or were on their way to it. This is a success.
-	NoChange bool   `json:"no_change,omitempty"`
-	Error    *Error `json:"error,omitempty"`
+	// NoChange is set if all local jobs already had the state or were on their way to it. This is a success. Notes say
+	// why nothing changed, if Left does not.
+	NoChange bool     `json:"no_change,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+	Error    *Error   `json:"error,omitempty"`
 }

@@ -61,7 +61,8 @@ type Held struct {
 	// Left are local jobs that are not changed. LeftOut is the number of further such local jobs.
 	Left    []Left `json:"left,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`
-	// NoChange is set if no local job could be held. This is a success.
-	NoChange bool   `json:"no_change,omitempty"`
-	Error    *Error `json:"error,omitempty"`
+	// NoChange is set if no local job could be held. This is a success. Notes say why nothing changed, if Left does not.
+	NoChange bool     `json:"no_change,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+	Error    *Error   `json:"error,omitempty"`
 }

@@ -46,7 +46,7 @@ func (a *KillAnswer) insert(all []Asked) {
 		var r *Refused
 		switch {
 		case errors.As(one.Err, &r):
-			out[i].NoChange = true
+			out[i].NoChange, out[i].Notes = true, []string{"its submission was " + r.Error()}
 		case one.Err != nil:
 			out[i].Error = ErrorOf(one.Err)
 		default:
@@ -60,8 +60,9 @@ func (a *KillAnswer) insert(all []Asked) {
 // Killed is the result for one reference.
 type Killed struct {
 	Ref string `json:"ref"`
-	// NoChange is set if the job was already over. This is a success.
-	NoChange bool `json:"no_change,omitempty"`
+	// NoChange is set if the job was already over. This is a success. Notes say why nothing changed.
+	NoChange bool     `json:"no_change,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
 	// Jobs is the number of local jobs that would be killed. It is set only with DryRun.
 	Jobs  int    `json:"jobs,omitempty"`
 	Error *Error `json:"error,omitempty"`

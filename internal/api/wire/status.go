@@ -150,7 +150,7 @@ type Status struct {
 	Request jjm.Request `json:"request,omitzero"`
 	// ExpectedEnd is set by "status" and "wait" for a grid job that runs, if it can be estimated.
 	ExpectedEnd *ExpectedEnd `json:"expected_end,omitempty"`
-	// NextAttempts is set by "status" and "wait", nil if no local job waits for its next attempt.
+	// NextAttempts is set by "status", "wait" and "list", nil if no local job waits for its next attempt.
 	NextAttempts *NextAttempts `json:"next_attempts,omitempty"`
 	// Why contains the reasons for the choice of the splitter.
 	Why []string `json:"why,omitempty"`
@@ -183,6 +183,9 @@ type Status struct {
 	// Causes are the reasons why local jobs failed or are tried again. If there are many causes, only the causes of the
 	// most local jobs are listed.
 	Causes []jjm.Cause `json:"causes,omitempty"`
+	// Kept is set if the grid job could not be prepared, and is kept until a person submits, copies or removes it.
+	// Lookup.Message is the reason.
+	Kept bool `json:"kept,omitempty"`
 	// RecoveredBy are the grid jobs that process, or processed, the work that this grid job left undone.
 	RecoveredBy []jjm.GridID `json:"recovered_by,omitempty"`
 	// Phases are the phases in which the running local jobs are, each with the sum of their progress.

@@ -16,15 +16,40 @@ const ordersAtOnce = 1000
 // orders returns the last entries of the journal that belong to no grid job, at most limit (0: all), oldest first.
 // Administrators get all of these entries, an account gets the entries that it may see.
 func orders(ctx context.Context, an *Answers, caller wire.Caller, limit int) ([]jjm.JournalEntry, error) {
-	if caller.Admin {
-		return an.b.Store.History(ctx, jjm.Ref{}, limit)
+	if !caller.Admin {
+		return ordersSince(ctx, an, caller, 0, limit)
 	}
-	return ordersSince(ctx, an, caller, 0, limit)
+	all, err := an.b.Store.History(ctx, jjm.Ref{}, limit)
+	if err != nil {
+		return nil, err
+	}
+	return withStarts(ctx, an, all, limit)
 }
 
-// ordersSince returns the last entries of the journal that belong to no grid job and that an account may see, at most
-// limit (0: all), oldest first. It does not read entries before the time since.
+// ordersSince returns the same entries for an account that is no administrator, or for the owner of a report. It does
+// not read entries before the time since.
 func ordersSince(ctx context.Context, an *Answers, caller wire.Caller, since jjm.Time,
+	limit int) ([]jjm.JournalEntry, error) {
+	seen, err := visible(ctx, an, caller, since, limit)
+	if err != nil {
+		return nil, err
+	}
+	return withStarts(ctx, an, seen, limit)
+}
+
+// withStarts adds the starts of the daemon that the journal does not have yet.
+func withStarts(ctx context.Context, an *Answers, all []jjm.JournalEntry, limit int) ([]jjm.JournalEntry, error) {
+	starts, err := an.b.Store.Starts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return starts.WithRest(all, limit), nil
+}
+
+// visible returns the last entries of the journal that belong to no grid job and that an account may see, at most limit
+// (0: all), oldest first. It ends at an entry before the time since, except an entry about a start of the daemon: such
+// an entry may enter the journal later than younger entries.
+func visible(ctx context.Context, an *Answers, caller wire.Caller, since jjm.Time,
 	limit int) ([]jjm.JournalEntry, error) {
 	owns := map[jjm.GridID]bool{}
 	mine := func(id jjm.GridID) bool {
@@ -44,6 +69,10 @@ func ordersSince(ctx context.Context, an *Answers, caller wire.Caller, since jjm
 		}
 		enough := len(page) < ordersAtOnce
 		for _, en := range page { // newest first
+			if en.Time < since && en.Source == jjm.SourceDaemon {
+				before = en.Seq
+				continue
+			}
 			if enough = enough || en.Time < since; en.Time < since {
 				break
 			}

@@ -146,7 +146,6 @@ func (an *Answers) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) 
 	}
 	s := an.statusOf(v.Memory, g)
 	s.ExpectedEnd = expectedEnd(g, jjm.At(an.b.Now()))
-	s.NextAttempts = nextAttempts(g, jjm.At(an.b.Now()))
 	if live && !job.Status.Final() && !job.Kill {
 		s.WaitsFor = an.waitsFor(v.Memory, g)
 	}
@@ -246,6 +245,7 @@ func (an *Answers) statusOf(mem state.Memory, g *state.Grid) wire.Status {
 		Record: an.recordPath(g.Job.ID), Trouble: an.troubleOf(mem, g), Holds: holds(g), Causes: g.Causes(),
 		Steps: wire.StepsOf(g.Steps()), Warnings: wire.WarningsOf(&g.Job), Proof: g.Job.Proof,
 		After: g.Job.Spec.After, AfterEnd: g.Job.Spec.AfterEnd, Awaited: awaited(mem, &g.Job),
+		Kept: g.Job.Kept(), NextAttempts: nextAttempts(g, jjm.At(an.b.Now())),
 	}
 	if g.Job.Spec.Key != "" {
 		s.Handle = jjm.HandleOf(g.Job.Owner.UID, g.Job.Spec.Key)

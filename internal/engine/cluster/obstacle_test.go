@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
+	"jjm/adapters/idealize"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/why"
 
@@ -48,6 +50,31 @@ func TestObstacle_TheFirstFactCountsAndIsToldTwice(t *testing.T) {
 			t.Errorf("%s: the status is %q: want %q", name, got, test.text)
 		}
 		if diff := cmp.Diff(test.want, test.got.cause("bob")); diff != "" {
+			t.Errorf("%s: the cause differs (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The cause about a limit on commands has the number of commands, the setting with what it keeps for others, and when
+// the limit was reached.
+func TestCeilingOf(t *testing.T) {
+	at := time.UnixMilli(5000)
+	for name, test := range map[string]struct {
+		line idealize.Line
+		want why.Cause
+	}{
+		"room": {idealize.Line{}, why.Cause{}},
+		"places": {idealize.Line{Full: idealize.Parallel, Used: 3, Setting: 4, Kept: 1, Since: at},
+			why.Cause{Code: why.Ceiling, Since: jjm.At(at), Text: "3 commands of cluster c1 run at once, as many as may " +
+				"(parallel_commands = 4, 1 of them for kills, holds and releases)",
+				Remedy: "it is submitted by itself when there is room; a greater parallel_commands of cluster c1 makes room sooner"}},
+		"a minute, for one account": {idealize.Line{Full: idealize.PerMinute, Used: 150, Setting: 300, Own: true, Until: at},
+			why.Cause{Code: why.Ceiling, Until: jjm.At(at), Text: "150 commands of cluster c1 began within a minute, as many " +
+				"as may (commands_per_minute = 300, half for one account)",
+				Remedy: "it is submitted by itself when there is room; a greater commands_per_minute of cluster c1 makes room " +
+					"sooner"}},
+	} {
+		if diff := cmp.Diff(test.want, ceilingOf("c1", test.line)); diff != "" {
 			t.Errorf("%s: the cause differs (-want +got):\n%s", name, diff)
 		}
 	}

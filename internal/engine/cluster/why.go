@@ -43,9 +43,12 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			silent[l.Cluster], excluded[l.Cluster] = c.silentTo(c.Account(g.Job.Owner)), len(mem.ExcludedAt(l.Cluster, now))
 		}
 		if own != nil {
-			f.Missing, f.Unjudged = own.Missing, own.Unjudged
+			f.Missing, f.Suspended, f.Unjudged = own.Missing, own.Suspended, own.Unjudged
 		}
 		f.Refused, f.Silent, f.Excluded = refusedBulk(c, mem, l), silent[l.Cluster], excluded[l.Cluster]
+		if b := mem.Bulk(l.Tag); b != nil {
+			f.Handed = b.Created
+		}
 		if l.Waits != nil {
 			f.Names = c.namesOf(g.Job.Owner, state.RequestAt(&g.Job, l.Place))
 		}
@@ -55,23 +58,32 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 }
 
 // own returns a function that returns the facts that belong to a single local job: since when it has been missing from
-// listings, and the error that prevents its verdict. It returns nil if no local job has such facts, which is the rule.
+// listings or suspended, and the error that prevents its verdict. It returns nil if no local job has such facts, which
+// is the rule.
 func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
 	missing := map[string]map[jjm.AttemptID]outage.Absent{} // by cluster
+	suspended := map[string]map[jjm.AttemptID]jjm.Time{}
 	for name, c := range cs.all {
+		if s := c.watcher.Suspended(); len(s) > 0 {
+			suspended[name] = s
+		}
 		if m := c.health.Missing(); len(m) > 0 {
 			missing[name] = m
 		}
 	}
 	unjudged := cs.ends.Trouble(now).Attempts > 0
-	if !unjudged && len(missing) == 0 {
+	if !unjudged && len(missing) == 0 && len(suspended) == 0 {
 		return nil
 	}
 	return func(l *jjm.LocalJob) *why.Own {
 		if state.Unsent(l) != 0 || cs.all[l.Cluster] == nil {
 			return nil
 		}
-		own := why.Own{Missing: missing[l.Cluster][l.AttemptID()].Since}
+		own := why.Own{Suspended: suspended[l.Cluster][l.AttemptID()]}
+		// a local job whose end is being collected has left the batch system, unless this takes too long
+		if m := missing[l.Cluster][l.AttemptID()]; m.Overdue || l.State < jjm.Completing {
+			own.Missing = m.Since
+		}
 		if unjudged {
 			own.Unjudged.Text, own.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
 		}
@@ -82,14 +94,20 @@ func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
 	}
 }
 
-// refusedBulk returns why the bulk of a local job was not submitted so far, if it certainly was not. Otherwise it
-// returns the zero Cause.
+// refusedBulk returns why the bulk of a local job was not submitted so far, if it certainly was not: a submission of
+// its account waits for its turn, or the last one was refused. Otherwise it returns the zero Cause.
 func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	if l.State != jjm.Submitting || l.Phase == jjm.Doubtful {
 		return why.Cause{}
 	}
 	b := mem.Bulk(l.Tag)
-	if b == nil || b.Error == "" {
+	if b == nil {
+		return why.Cause{}
+	}
+	if line := c.line(c.Account(b.Owner)); line.Waits {
+		return ceilingOf(c.Name, line)
+	}
+	if b.Error == "" {
 		return why.Cause{}
 	}
 	silence := clusterFacts{name: c.Name, silent: c.silent()}
@@ -121,7 +139,10 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	if text := cs.site.Full(mem, g, place, loads(), now); text != "" {
 		return why.Cause{Code: why.Limit, Text: text, Remedy: why.OnRefusal(text, why.Names{})}
 	}
-	return cs.submissionFails(mem, g, place, now)
+	if c := cs.submissionFails(mem, g, place, now); c.Code != "" {
+		return c
+	}
+	return cs.ceilings(mem, g, place, now)
 }
 
 // refusedBy returns why no cluster accepts the local jobs of g with a place. If the clusters have different causes, the

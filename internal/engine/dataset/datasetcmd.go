@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
@@ -29,6 +28,11 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators may use them",
 			uid)
 	}
+	if d.Name != "" && d.Do != wire.DatasetAdd && d.Do != wire.DatasetShow {
+		if _, err := named(ctx, ds.b.Store, uid, d.Name); err != nil {
+			return out, err
+		}
+	}
 	switch d.Do {
 	case wire.DatasetAdd:
 		if err := ds.mayAdd(caller); err != nil {
@@ -45,9 +49,6 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 	case wire.DatasetFiles:
 		err = ds.list(ctx, caller, uid, d, &out)
 	case wire.DatasetClose:
-		if _, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name); err != nil {
-			return out, err
-		}
 		out.Changed, err = ds.closeDataset(ctx, uid, d.Name, "closed by "+caller.User)
 	}
 	if err != nil {
@@ -55,42 +56,6 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 	}
 	out.Shown, err = ds.showDatasets(ctx, caller, uid, d)
 	return out, err
-}
-
-// list adds files of a dataset to out: the files among at most wire.MaxFiles, from number d.From on, that are not
-// marked as unreadable. It sets out.Next to the number at which to continue if there may be further files.
-func (ds *Datasets) list(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
-	set, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
-	if err != nil {
-		return err
-	}
-	marks, err := ds.b.Store.Marks(ctx, set.ID)
-	if err != nil {
-		return err
-	}
-	owner := jjm.Owner{User: caller.User, UID: caller.UID}
-	if uid != caller.UID {
-		if owner, err = makerOf(ctx, ds.b.Store, set.ID); err != nil {
-			return err
-		}
-	}
-	root, some, last := ds.outside.areas.RootPath(owner), 0, int64(0)
-	err = ds.b.Store.Files(ctx, set.ID, d.From, wire.MaxFiles, func(n int64, f jjm.File) error {
-		some, last = some+1, n
-		if marks[n] != jjm.FileReady {
-			return nil
-		}
-		file := wire.DatasetFile{File: f}
-		if f.Path != "" && owner.UID == uid {
-			file.Lies = filepath.Join(root, f.Path)
-		}
-		out.Files = append(out.Files, file)
-		return nil
-	})
-	if some == wire.MaxFiles {
-		out.Next = last + 1
-	}
-	return err
 }
 
 // makerOf returns the owner of the grid job that fills a dataset. The user is "" if no grid job fills it.
@@ -127,17 +92,16 @@ func (ds *Datasets) notFilled(uid int, name string) error {
 	return nil
 }
 
-// showDatasets returns the dataset that d names, or all datasets of the account uid.
+// showDatasets returns the dataset or the datasets of the container that d names, or all datasets of the account uid.
 // Administrators who name no account get the datasets of all accounts.
 func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState,
 	error) {
 	var all []store.Dataset
 	if d.Name != "" {
-		one, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
-		if err != nil {
+		var err error
+		if all, err = called(ctx, ds.b.Store, uid, d.Name); err != nil {
 			return nil, err
 		}
-		all = append(all, one)
 	} else {
 		if caller.Admin && d.UID == nil {
 			uid = -1

@@ -21,7 +21,8 @@ import (
 // local jobs no longer wait for a merge.
 type mergeFeed struct {
 	feed
-	lfns []string // the LFNs of the files, in the order of numbers
+	lfns  []string // the LFNs of the files, in the order of numbers
+	apart apart
 }
 
 // FeedMerge makes local jobs that merge the present outputs of the first step. Each call starts a new cutting. If
@@ -102,6 +103,12 @@ func insertMerges(c *state.Change, g *jjm.GridJob, parts []jjm.Part, carry []byt
 		return
 	}
 	state.SetPlaces(g, c.Inserted)
+	if live := c.Live.Grid(g.ID); plan.ApartOf(g.Spec.Merge.Apart).Priority {
+		for i := range c.Inserted {
+			l := &c.Inserted[i]
+			prioritize(g, l, madeOf(live, &jjm.File{LFN: l.Part.Input.Files[0]}).Priority)
+		}
+	}
 	g.Step.Made += len(parts)
 	g.Step.Expected = max(g.Step.Expected+len(parts), g.Step.Made)
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID, First: first,
@@ -126,6 +133,7 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 	v := fd.s.View()
 	g := v.Grid(job.ID)
 	f.news = g.Merge.News()
+	f.apart = apartOf(g)
 	work.Closed = g.Job.Step.Closed && g.Producing == 0 // no more outputs come, unless a merge fails
 	v.Close()
 	for more := true; more; {
@@ -140,7 +148,7 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 	}
 	err := fd.b.Store.Available(ctx, job.ID, jjm.StepMerge, func(n int64, file jjm.File) error {
 		v = fd.s.View()
-		waits := waitsForMerge(g, file.LFN)
+		waits, made := waitsForMerge(g, file.LFN), madeOf(g, &file)
 		v.Close()
 		if !waits {
 			f.drops = append(f.drops, store.Drop{File: n, State: jjm.FileDropped, Why: "its local job is over without it"})
@@ -151,6 +159,7 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 		}
 		work.Files = append(work.Files, file)
 		f.numbers, f.lfns = append(f.numbers, n), append(f.lfns, file.LFN)
+		f.apart.made = append(f.apart.made, made)
 		return nil
 	})
 	if err != nil {
@@ -181,10 +190,7 @@ func (f *mergeFeed) pack(job *jjm.GridJob, work split.Work) error {
 			return jjm.Errorf(jjm.Internal, "carry: %w", err)
 		}
 	}
-	readers := make([]plan.Reader, len(job.Step.Clusters)) // all see the work area
-	for i, name := range job.Step.Clusters {
-		readers[i].Name = name
-	}
+	readers := f.apart.keep(&work, job.Step.Clusters, &cut.Params)
 	params := state.Locate(&work, readers, cut.Params)
 	f.cutting, err = sp.Start(work, params, carry)
 	return err

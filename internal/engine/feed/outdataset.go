@@ -164,6 +164,9 @@ func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Resu
 			files[i].Parents, files[i].Lumis, files[i].FirstEvent = o.parents, o.lumis, o.first
 		}
 	}
+	if err := addGroup(c, job, l, files); err != nil {
+		return err
+	}
 	id, err := unmerged(c, job)
 	if err != nil {
 		return err

@@ -101,6 +101,8 @@ func (f *force) all(c *state.Change, ref jjm.Ref) error {
 		return jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
 	case f.out.Jobs+f.out.Killing+f.same == 0:
 		return jjm.Errorf(jjm.Conflict, "%s", f.out.LeftWhy)
+	case f.out.Jobs+f.out.Killing+f.out.Left == 0:
+		f.out.Notes = unchanged(&g.Job, g, ref, "no local job is to be forced")
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 // changes them. It returns an answer for each reference, in order. The status of the grid job is not computed again.
 // plan.Freeze decides about each local job. With DryRun nothing changes.
 func (ws *Requests) Freeze(ctx context.Context, caller wire.Caller, r wire.FreezeRequest) (wire.FreezeAnswer, error) {
-	f := freezer{ws: ws, caller: caller, done: "frozen", decide: plan.Freeze, dry: r.DryRun,
+	f := freezer{ws: ws, caller: caller, done: "frozen", none: "no local job is to be frozen",
+		decide: plan.Freeze, dry: r.DryRun,
 		change: func(ctx context.Context, apply func(*state.Change) error) error {
 			return ws.s.Change(ctx, "freeze", apply)
 		},
@@ -25,7 +26,8 @@ func (ws *Requests) Freeze(ctx context.Context, caller wire.Caller, r wire.Freez
 // about each local job. With DryRun nothing changes.
 func (ws *Requests) Unfreeze(ctx context.Context, caller wire.Caller, r wire.UnfreezeRequest) (wire.UnfreezeAnswer,
 	error) {
-	f := freezer{ws: ws, caller: caller, done: "unfrozen", decide: plan.Unfreeze, dry: r.DryRun,
+	f := freezer{ws: ws, caller: caller, done: "unfrozen", none: "no local job is frozen",
+		decide: plan.Unfreeze, dry: r.DryRun,
 		change: func(ctx context.Context, apply func(*state.Change) error) error {
 			return ws.s.Change(ctx, "unfreeze", apply)
 		},
@@ -38,6 +40,7 @@ type freezer struct {
 	ws     *Requests
 	caller wire.Caller
 	done   string // "frozen" or "unfrozen"
+	none   string // what an answer says that changes nothing, see plan.Unchanged
 	// change makes a change of the state under its own name.
 	change func(context.Context, func(*state.Change) error) error
 	// decide returns the new state of a local job, or why the local job is not changed. meant reports whether a reference
@@ -112,6 +115,8 @@ func (f *freezer) jobs(c *state.Change, ref jjm.Ref) (out wire.Frozen, err error
 		return out, jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
 	case out.Jobs+same == 0 && len(out.Left) > 0:
 		return out, jjm.Errorf(jjm.Conflict, "local job %s: %s", out.Left[0].Local, out.Left[0].Why)
+	case out.Jobs+len(out.Left) == 0:
+		out.Notes = unchanged(&g.Job, g, ref, f.none)
 	}
 	return out, nil
 }

@@ -57,6 +57,9 @@ func (ws *Requests) holdOne(ctx context.Context, caller wire.Caller, ref jjm.Ref
 		if !known {
 			return jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
 		}
+		if out.Jobs+out.Later+len(out.Left) == 0 {
+			out.Notes = unchanged(&job, g, ref, "no local job can be held")
+		}
 		if how.DryRun {
 			return state.ErrDryRun
 		}

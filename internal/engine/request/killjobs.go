@@ -24,8 +24,8 @@ func (ws *Requests) Kill(ctx context.Context, caller wire.Caller, r wire.KillReq
 			out[i].Error = wire.ErrorOf(failed)
 			continue
 		}
-		n, noChange, err := ws.killOne(ctx, o, ref)
-		out[i].NoChange, out[i].Error = noChange, wire.ErrorOf(err)
+		n, none, err := ws.killOne(ctx, o, ref)
+		out[i].NoChange, out[i].Notes, out[i].Error = none != nil, none, wire.ErrorOf(err)
 		if o.dry {
 			out[i].Jobs = n
 		}
@@ -43,48 +43,50 @@ type order struct {
 	first, dry bool
 }
 
-// killOne kills the jobs of one reference, and returns the number of local jobs that are killed. noChange is true if
-// there was nothing to kill.
-func (ws *Requests) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noChange bool, err error) {
+// killOne kills the jobs of one reference, and returns the number of local jobs that are killed. If there is nothing to
+// kill, none has the reason.
+func (ws *Requests) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, none []string, err error) {
 	job, gone, err := ws.s.Kept(ctx, o.caller, ref.Grid)
 	if err != nil {
-		return 0, false, err
+		return 0, nil, err
 	}
-	if o.first && job.Told().Status.Final() {
-		return 0, true, nil
+	if told := job.Told(); o.first && told.Status.Final() {
+		return 0, unchanged(&told, nil, ref, ""), nil
 	}
 	if gone != nil {
-		return 0, false, gone.Err()
+		return 0, nil, gone.Err()
 	}
 	if job.Status.Final() {
-		return 0, true, ws.notReopened(ref.Grid)
+		if err := ws.notReopened(ref.Grid); err != nil {
+			return 0, nil, err
+		}
+		return 0, unchanged(&job, nil, ref, ""), nil
 	}
 	if ref.Locals {
-		n, err = ws.killRange(ctx, o, ref)
+		n, none, err = ws.killRange(ctx, o, ref)
 		if err == nil && n > 0 && !o.dry {
 			ws.halt(context.WithoutCancel(ctx), ref.Grid)
 		}
-		return n, err == nil && n == 0, err
+		return n, none, err
 	}
 	err = ws.s.Change(ctx, "kill", func(c *state.Change) error {
-		if n = live(c.Live.Grid(ref.Grid)); o.dry {
-			g := c.Live.Grid(ref.Grid)
-			noChange = g == nil || g.Job.Status.Final() || g.Job.Kill
-			return state.ErrDryRun
-		}
-		g := c.Grid(ref.Grid)
-		if g == nil || g.Status.Final() || g.Kill {
-			noChange = true
+		g := c.Live.Grid(ref.Grid)
+		if n = live(g); g == nil || g.Job.Status.Final() || g.Job.Kill {
+			none = unchanged(&job, g, ref, "grid job "+ref.Grid.String()+" has just ended")
 			return nil
 		}
-		g.Kill, g.KillBy, g.Reason = true, o.caller.User, ""
-		c.Status(g, jjm.Aborting, "kill requested", o.caller.Actor())
+		if o.dry {
+			return state.ErrDryRun
+		}
+		row := c.Grid(ref.Grid)
+		row.Kill, row.KillBy, row.Reason = true, o.caller.User, ""
+		c.Status(row, jjm.Aborting, "kill requested", o.caller.Actor())
 		return nil
 	})
-	if err == nil && !noChange {
+	if err == nil && none == nil {
 		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer, so that no local job starts after the answer
 	}
-	return n, noChange, unlessDry(err)
+	return n, none, unlessDry(err)
 }
 
 // live returns how many local jobs of a grid job have not ended, 0 if the grid job is not in memory.
@@ -114,8 +116,8 @@ func (ws *Requests) notReopened(id jjm.GridID) error {
 }
 
 // killRange marks some local jobs as to be killed; the grid job itself is not killed. n is the number of local jobs
-// that it marks: 0 if all had ended or were already marked.
-func (ws *Requests) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, err error) {
+// that it marks. If all had ended or were already marked, n is 0 and none has the reason.
+func (ws *Requests) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, none []string, err error) {
 	known := false
 	err = ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {
 		g := c.Live.Grid(ref.Grid)
@@ -132,18 +134,21 @@ func (ws *Requests) killRange(ctx context.Context, o order, ref jjm.Ref) (n int,
 				n++
 			}
 		}
+		if n == 0 {
+			none = unchanged(&g.Job, g, ref, "no local job goes on")
+		}
 		if o.dry {
 			return state.ErrDryRun
 		}
 		return nil
 	})
 	if err := unlessDry(err); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if !known {
-		return 0, jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
+		return 0, nil, jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
 	}
-	return n, nil
+	return n, none, nil
 }
 
 // allMade returns an error of kind Busy if some of the local jobs that ref selects are still to be made, because

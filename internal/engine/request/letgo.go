@@ -36,13 +36,17 @@ func (ws *Requests) Release(ctx context.Context, caller wire.Caller, r wire.Rele
 func (ws *Requests) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Ref, how wire.ReleaseHow) (
 	out wire.Released, err error) {
 	job, err := ws.s.Find(ctx, caller, ref.Grid)
-	if err != nil || job.Status.Final() || job.Kill {
+	if err != nil {
 		return out, err
+	}
+	const none = "no local job is held"
+	if out.Notes = unchanged(&job, nil, ref, none); job.Status.Final() || job.Kill {
+		return out, nil
 	}
 	known := !ref.Locals || ref.Last < 0
 	err = ws.s.Change(ctx, "release-held", func(c *state.Change) error {
 		g := c.Live.Grid(ref.Grid)
-		if g == nil || g.Job.Kill {
+		if out.Notes = unchanged(&job, g, ref, none); g == nil || g.Job.Kill {
 			return nil
 		}
 		re := releaser{c: c, actor: caller.Actor(), args: how.Args, out: &out,
@@ -55,6 +59,9 @@ func (ws *Requests) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.
 		}
 		if !known {
 			return jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
+		}
+		if out.Jobs+len(out.Left) > 0 {
+			out.Notes = nil
 		}
 		if how.DryRun {
 			return state.ErrDryRun

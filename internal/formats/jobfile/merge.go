@@ -1,8 +1,12 @@
 package jobfile
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"jjm/internal/formats/nearest"
 	"jjm/internal/jjm"
 	"jjm/internal/work/stream"
 )
@@ -56,5 +60,23 @@ func (c *checker) merge(m *jjm.Merge) {
 		c.problem("merge.max_wait", "%s is out of range: want 1s to %s", jjm.Duration(d),
 			jjm.Duration(maxMergeWait))
 	}
+	c.apart(m.Apart)
 	m.Files, m.Attempts, m.MaxWait = int(files), int(attempts), jjm.Duration(wait)
+}
+
+// apart checks the words by which outputs are kept apart.
+func (c *checker) apart(words []string) {
+	all := jjm.ApartWords()
+	for i, w := range words {
+		field := fmt.Sprintf("merge.apart[%d]", i)
+		switch near := nearest.Of(w, all); {
+		case slices.Contains(words[:i], w):
+			c.problem(field, "%.40q is there twice: leave one of them out", w)
+		case slices.Contains(all, w):
+		case near != "":
+			c.problem(field, "%.40q: did you mean %s?", w, near)
+		default:
+			c.problem(field, "%.40q: outputs are kept apart by %s", w, strings.Join(all, ", "))
+		}
+	}
 }

@@ -26,6 +26,8 @@ func TestMerge_DefaultsAndMistakes(t *testing.T) {
 		"concat = true\nmax_wait = \"1ms\"":    "merge.max_wait",
 		"concat = true\nmax_wait = \"99999h\"": "merge.max_wait",
 		"concat = true\nfile = 3":              "merge.file",
+		"concat = true\napart = [\"site\"]":    "merge.apart[0]",
+		"concat = true\napart = \"group\"":     "merge.apart",
 	} {
 		_, ps := Parse("job.toml", []byte("type = \"script\"\n[merge]\n"+text+"\n"))
 		if len(ps) != 1 || !strings.HasPrefix(ps[0].Field, field) {

@@ -23,7 +23,8 @@ const maxCause = 160
 //
 // The time that an attempt ran and its host are left out. Paths, quoted texts, tags of bulks and numbers, alone or
 // within words, become an ellipsis. A number that names the failure stays: an exit code, a signal, a status or an error
-// number. Only the first line counts. Cause does not change a text that is already a cause, unless the text was cut.
+// number. The value of a setting stays too: result = "exit". Only the first line counts. Cause does not change a text
+// that is already a cause, unless the text was cut.
 func Cause(message string) string {
 	return cut(strings.Join(causeWords(message, common), " "), maxCause)
 }
@@ -199,7 +200,8 @@ func undigited(word string) string {
 	return b.String()
 }
 
-// unquoted replaces texts in double quotes.
+// unquoted replaces texts in double quotes, except the value of a setting, such as result = "exit": the remedy that a
+// message names is the same for all local jobs.
 func unquoted(line string) string {
 	var b strings.Builder
 	for {
@@ -211,11 +213,23 @@ func unquoted(line string) string {
 		if to < 0 {
 			break
 		}
-		b.WriteString(line[:from] + elided)
+		if quoted := line[from : from+1+to+1]; setting(line[:from], quoted) {
+			b.WriteString(line[:from] + quoted)
+		} else {
+			b.WriteString(line[:from] + elided)
+		}
 		line = line[from+1+to+1:]
 	}
 	b.WriteString(line)
 	return b.String()
+}
+
+// setting reports whether a quoted text is the value of a setting, given the text before it: one word of lower-case
+// letters after an equals sign.
+func setting(before, quoted string) bool {
+	word := strings.Trim(quoted, `"`)
+	return strings.HasSuffix(strings.TrimRight(before, " "), "=") && word != "" &&
+		strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // cut shortens a text to n characters. The last character is an ellipsis.

@@ -9,6 +9,8 @@ import (
 )
 
 func TestCause_IsTheSameForWhatFailedAlike(t *testing.T) {
+	const keyword = `no keyword in the log: did the command call $GBS_LOG? If it never does, set result = "exit" in ` +
+		"the job file; "
 	for want, messages := range map[string][]string{
 		"exit code 3": {"exit code 3", "exit code 3 after 4 s on wn7",
 			"exit code 3 after 2 min 3 s on wn8.example.org", "exit code 3 after 1.5 s on wn7"},
@@ -22,6 +24,8 @@ func TestCause_IsTheSameForWhatFailedAlike(t *testing.T) {
 			"cannot open root://se.example.org//d/1: no such file"},
 		"… wants … events, … has …":          {`17.3 wants 12 events, "a b" has 7`, `17.119 wants 1 events, "" has 0`},
 		"status 404 for …":                   {"status 404 for https://x.example.org/17"},
+		keyword + "exit code 0":              {keyword + "exit code 0 after 3 s on wn7"},
+		`run = …, "exit`:                     {`run = "a 17", "exit`},
 		"errno 28 in file…":                  {"errno 28 in file17", "errno 28 in file4"},
 		"memory limit exceeded (peak … MiB)": {"memory limit exceeded (peak 2047 MiB) after 3 h on wn1"},
 		"Input/output error":                 {"Input/output error"},

@@ -105,6 +105,19 @@ func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 	return append(slices.Clip(have), p), int32(len(have) + 1), nil
 }
 
+// Prioritized returns the number of a place that differs from the place from only in its priority, and the list of
+// places including it. It returns from if the grid job already has MaxAskedPlaces such places. The given list is not
+// changed.
+func Prioritized(have []jjm.Place, clusters []string, from int32, priority int) ([]jjm.Place, int32) {
+	p := AskedPlace(have, clusters, from, jjm.Resources{})
+	p.Priority, p.Default, p.Clusters = priority, false, Among(clusters, have, from)
+	places, number, err := AddAsked(have, p)
+	if err != nil {
+		return have, from
+	}
+	return places, number
+}
+
 // DefaultFor returns the number of the place to which new local jobs of the place made are assigned, and the list of
 // places including that place. It is the default of made. If made has no default, it is a new place with the resources
 // and the priority of the default of place 0. If place 0 has no default either, it is made itself. The given list is

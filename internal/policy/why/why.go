@@ -28,6 +28,7 @@ const (
 	NoCluster     Code = "no-cluster"
 	Limit         Code = "limit"
 	SubmitFailing Code = "submission-fails"
+	Ceiling       Code = "command-ceiling"
 	Next          Code = "next"
 	ClusterGone   Code = "cluster-gone"
 	Unknown       Code = "unknown"
@@ -37,6 +38,7 @@ const (
 	Queued        Code = "queued"
 	Starting      Code = "starting"
 	Running       Code = "running"
+	Suspended     Code = "suspended"
 	Merging       Code = "merging"
 	Collecting    Code = "collecting"
 )
@@ -44,8 +46,8 @@ const (
 // Codes returns all causes of local jobs.
 func Codes() []Code {
 	return []Code{Killing, HeldByApp, HeldByBatch, HeldByPerson, BackOff, Paused, DiskLow, WorkFull, Maintenance, Silent,
-		NoCluster, Limit, SubmitFailing, Next, ClusterGone, Unknown, Doubtful, Submitting, Stuck, Queued, Starting,
-		Running, Merging, Collecting}
+		NoCluster, Limit, SubmitFailing, Ceiling, Next, ClusterGone, Unknown, Doubtful, Submitting, Stuck, Queued,
+		Starting, Running, Suspended, Merging, Collecting}
 }
 
 // Cause is the cause for the state of a local job or a grid job.
@@ -70,14 +72,17 @@ type Facts struct {
 	Unsent bool
 	Kept   Cause
 	// Refused is the cause why the submission has not succeeded yet and will be tried again. It has no code if no
-	// submission was refused.
+	// submission was refused. Handed is when the bulk of the local job was made, 0 if there is none.
 	Refused Cause
+	Handed  jjm.Time
 	// Gone is set if the configuration no longer has the cluster of the local job.
 	Gone bool
 	// Silent has a text, a time and a remedy if the cluster of the local job answers no listing. Missing is the time since
 	// which the local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
+	// Suspended is the time since which listings show the batch job as suspended, 0 if it is not suspended.
+	Suspended jjm.Time
 	// Names are the names of the local job in the batch system, for remedies.
 	Names Names
 	// Excluded is the number of hosts of the cluster on which administrators let no job start.
@@ -112,7 +117,7 @@ func Of(f Facts) Cause {
 		return Cause{Code: Unknown, Since: f.Silent.Since, Remedy: f.Silent.Remedy,
 			Text: "cluster " + l.Cluster + " answers no listing, and the local job goes on meanwhile: " + f.Silent.Text}
 	case f.Missing != 0:
-		return Cause{Code: Unknown, Text: "it is missing from the listings of cluster " + l.Cluster, Since: f.Missing,
+		return Cause{Code: Unknown, Text: "the last listing of cluster " + l.Cluster + " did not have it", Since: f.Missing,
 			Remedy: "jjm looks in the accounting and decides then; ask the batch system about job " + l.BatchID}
 	}
 	return inBatch(f)
@@ -175,13 +180,18 @@ func inBatch(f Facts) Cause {
 	switch {
 	case l.State == jjm.Submitting && l.Phase == jjm.Doubtful:
 		return Cause{Code: Doubtful, Text: "the answer to its submission was lost; jjm searches cluster " + l.Cluster +
-			" for it, and submits it again only when it is proven not to be there", Since: l.Submitted}
+			" for it, and submits it again only when it is proven not to be there", Since: f.Handed}
 	case l.State == jjm.New || l.State == jjm.Submitting:
-		return Cause{Code: Submitting, Text: "cluster " + cmp.Or(l.Cluster, "of its choice") + " is being given it"}
+		return Cause{Code: Submitting, Text: "cluster " + cmp.Or(l.Cluster, "of its choice") + " is being given it",
+			Since: f.Handed}
 	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
 		return Cause{Code: Starting, Text: "the batch system is starting it", Since: l.Submitted}
 	case l.State == jjm.Submitted:
 		return besideExcluded(queued(l, f.Names), l.Cluster, f.Excluded)
+	case l.State == jjm.Running && f.Suspended != 0:
+		return Cause{Code: Suspended, Text: "cluster " + l.Cluster + " has suspended it", Since: f.Suspended,
+			Remedy: "if the cluster makes room for more urgent jobs, it continues the job by itself; if a person suspended " +
+				"batch job " + l.BatchID + ", a person must resume it there"}
 	case l.State == jjm.Running:
 		return Cause{Code: Running, Text: runs(l), Since: l.Started}
 	}

@@ -33,7 +33,8 @@ func drawn(t *rapid.T) why.Facts {
 			Reason: rapid.SampledFrom([]string{"", "Resources", "PartitionTimeLimit"}).Draw(t, "reason")}
 	}
 	f := why.Facts{Local: l, Now: 1000, Unsent: l.State == jjm.New || l.Phase == jjm.RetryWait,
-		Gone: rapid.Bool().Draw(t, "gone"), Missing: jjm.Time(rapid.IntRange(0, 1).Draw(t, "missing"))}
+		Gone: rapid.Bool().Draw(t, "gone"), Missing: jjm.Time(rapid.IntRange(0, 1).Draw(t, "missing")),
+		Suspended: jjm.Time(rapid.IntRange(0, 1).Draw(t, "suspended"))}
 	if f.Unsent && rapid.Bool().Draw(t, "kept") {
 		f.Kept = why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
 	}
@@ -66,8 +67,8 @@ func TestProperty_JudgingPilesEqualsJudgingOneByOne(t *testing.T) {
 		for n := range locals {
 			f := rapid.SampledFrom(facts).Draw(t, "as")
 			locals[n] = varied(t, *f.Local, n)
-			if f.Missing != 0 || f.Unjudged.Text != "" {
-				own[int32(n)] = &why.Own{Missing: f.Missing, Unjudged: f.Unjudged}
+			if f.Missing != 0 || f.Suspended != 0 || f.Unjudged.Text != "" {
+				own[int32(n)] = &why.Own{Missing: f.Missing, Suspended: f.Suspended, Unjudged: f.Unjudged}
 			}
 		}
 		judge := why.Judge{Now: facts[0].Now, Own: func(l *jjm.LocalJob) *why.Own { return own[l.ID.N] },
@@ -124,7 +125,7 @@ func surrounded(l *jjm.LocalJob, own *why.Own, site why.Facts) why.Facts {
 	}
 	f.Gone, f.Silent = site.Gone, site.Silent
 	if own != nil {
-		f.Missing, f.Unjudged = own.Missing, own.Unjudged
+		f.Missing, f.Suspended, f.Unjudged = own.Missing, own.Suspended, own.Unjudged
 	}
 	if l.State == jjm.Submitting && l.Tag == "a" {
 		f.Refused = why.Cause{Code: why.SubmitFailing, Text: "refused", Since: 3}
@@ -166,7 +167,8 @@ func TestOf(t *testing.T) {
 				Remedy: "it asks for more walltime than the partition allows: ask for less, or change it"}},
 		"a limit of each job": {why.Facts{Local: waits("QOSMaxWallDurationPerJobLimit")},
 			why.Cause{Code: why.Stuck, Text: "QOSMaxWallDurationPerJobLimit (squeue)", Since: 3, Until: 99,
-				Remedy: "it asks for more than its QOS allows one job: ask for less, or let an administrator raise the limit"}},
+				Remedy: "it asks for more walltime than QOS (the usual one) allows one job: ask for less, or an administrator " +
+					"of Slurm runs sacctmgr modify qos NAME set MaxWall=TIME"}},
 		"a node that a reservation keeps": {why.Facts{Local: waits("ReqNodeNotAvail, UnavailableNodes:n1")},
 			why.Cause{Code: why.Queued, Text: "ReqNodeNotAvail, UnavailableNodes:n1 (squeue)", Since: 3, Until: 99}},
 		"a limit that ends of other jobs lift": {why.Facts{Local: waits("QOSMaxJobsPerUserLimit")},

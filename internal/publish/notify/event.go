@@ -134,7 +134,11 @@ func (e Event) text() string {
 		b.WriteString("\nCauses:\n")
 	}
 	for _, c := range e.Causes {
-		fmt.Fprintf(&b, "  %s: %s, such as %s\n", cut(line(c.Text), maxText), jjm.Count(c.Jobs, "local job"), c.First)
+		on := ""
+		if c.Host != "" {
+			on = " on " + cut(line(c.Host), maxName)
+		}
+		fmt.Fprintf(&b, "  %s: %s, such as %s%s\n", cut(line(c.Text), maxText), jjm.Count(c.Jobs, "local job"), c.First, on)
 	}
 	fmt.Fprintf(&b, "\nMore: jjm status %d; jjm why %d\n", e.Job, e.Job)
 	return b.String()

@@ -31,7 +31,7 @@ func hostile() Event {
 	job.Spec.Name, job.Owner.User = text, text
 	job.Counts[jjm.Completed], job.Counts[jjm.Failed] = 3, 8
 	for range 7 {
-		job.Causes = append(job.Causes, jjm.Cause{Text: text, Jobs: 2, First: "17.3", Exit: 3})
+		job.Causes = append(job.Causes, jjm.Cause{Text: text, Jobs: 2, First: "17.3", Exit: 3, Host: text})
 	}
 	return EventOf(job, text, "abcd-12")
 }
@@ -66,7 +66,7 @@ func TestMail_TextsOfTheJobAddNoHeaders(t *testing.T) {
 	if err != nil || bytes.ContainsAny(body, "\r\x1b") || bytes.Contains(body, []byte("\nBcc")) {
 		t.Errorf("%q %v", body, err)
 	}
-	if n := strings.Count(string(body), "such as 17.3"); n != maxCauses {
+	if n := strings.Count(strings.ReplaceAll(string(body), "=\n", ""), "such as 17.3 on x "); n != maxCauses {
 		t.Errorf("%d causes in %s", n, body)
 	}
 }

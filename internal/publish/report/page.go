@@ -34,6 +34,7 @@ type page struct {
 	Failures                []failure
 	Slowest, Fastest, Hosts [][]string
 	MoreHosts               string
+	Resources               []Resource
 	Events                  [][]string
 	Chart                   chart
 }
@@ -47,7 +48,7 @@ type chart struct {
 	Note          string
 }
 
-// chartBar is a rectangle of the timeline.
+// chartBar is a rectangle of the timeline. Title may be empty.
 type chartBar struct {
 	X, Y, W, H float64
 	Class      string
@@ -71,7 +72,7 @@ func (d *Data) WritePage(w io.Writer) error {
 	}
 	p := page{Title: d.Title(), At: plain.Clock(d.Now), About: kept(d.About()), Ends: kept(d.Ends()),
 		Totals: kept(d.Totals()), Failures: d.failures(), Slowest: d.Slowest(), Fastest: d.Fastest(), Hosts: d.Hosts(),
-		MoreHosts: d.MoreHosts(), Events: d.Events(), Chart: d.chart()}
+		MoreHosts: d.MoreHosts(), Resources: Resources(&d.Status, false), Events: d.Events(), Chart: d.chart()}
 	return t.Execute(w, p)
 }
 
@@ -103,12 +104,25 @@ func (d *Data) chart() chart {
 	height := min(max(chartHeight/float64(max(len(d.attempts), 1)), leastBar), mostBar)
 	c.Height = height * float64(max(len(d.attempts), 1))
 	for i := range d.attempts {
-		a := &d.attempts[i]
-		c.Bars = append(c.Bars, chartBar{X: x(a.from), Y: float64(i) * height, W: max(x(a.to)-x(a.from), 1), H: height,
-			Class: a.outcome.String(), Title: fmt.Sprintf("%s attempt %d on %s: %s after %s", a.id, a.n, a.host, a.outcome,
-				jjm.HowLong(a.wall()))})
+		c.Bars = append(c.Bars, d.attempts[i].bars(float64(i)*height, height, x)...)
 	}
 	return c
+}
+
+// bars returns the bars of an attempt at the height y: the time in the queue if it is known, the run, and the
+// collection of the result if it is known. The bar of the run has a title with all times.
+func (a *attempt) bars(y, height float64, x func(jjm.Time) float64) (bars []chartBar) {
+	title := fmt.Sprintf("%s attempt %d on %s: %s after %s", a.id, a.n, a.host, a.outcome, jjm.HowLong(a.wall()))
+	if a.queued != 0 {
+		title += ", queued " + jjm.HowLong(a.from.Sub(a.queued))
+		bars = append(bars, chartBar{X: x(a.queued), Y: y, W: x(a.from) - x(a.queued), H: height, Class: Queued})
+	}
+	if a.collected != 0 {
+		title += ", collected in " + jjm.HowLong(a.collected.Sub(a.to))
+		bars = append(bars, chartBar{X: x(a.to), Y: y, W: x(a.collected) - x(a.to), H: height, Class: Collecting})
+	}
+	return append(bars, chartBar{X: x(a.from), Y: y, W: max(x(a.to)-x(a.from), 1), H: height, Class: a.outcome.String(),
+		Title: title})
 }
 
 // siteMarks returns the marks of starts of the daemon and of outages during the grid job. x returns the place of a
@@ -124,7 +138,8 @@ func (d *Data) siteMarks(x func(jjm.Time) float64) (marks []chartMark) {
 func (d *Data) span() (from, to jjm.Time) {
 	from, to = d.Status.Accepted, d.end()
 	for i := range d.attempts {
-		from, to = min(from, d.attempts[i].from), max(to, d.attempts[i].to)
+		a := &d.attempts[i]
+		from, to = min(from, a.from), max(to, a.to, a.collected)
 	}
 	return from, to
 }

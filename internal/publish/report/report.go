@@ -42,12 +42,15 @@ type Data struct {
 // attempt is one attempt of a local job.
 type attempt struct {
 	id       string // "17.3"
+	local    int32  // the number of the local job
 	n        int32
 	host     string
 	from, to jjm.Time // to is the time of the report if the attempt has not ended
-	cpu      int64    // the processor time in milliseconds, 0 if it is not known
-	outcome  outcome
-	wasted   bool
+	// queued is when the attempt began to wait for its start, collected when its result was collected; 0 if not known.
+	queued, collected jjm.Time
+	cpu               int64 // the processor time in milliseconds, 0 if it is not known
+	outcome           outcome
+	wasted            bool
 }
 
 // outcome is the kind of end of an attempt.
@@ -66,13 +69,15 @@ func (o outcome) String() string { return [...]string{"done", "failed", "killed"
 func (a *attempt) wall() time.Duration { return max(a.to.Sub(a.from), 0) }
 
 // SetJournal selects the entries of the journal that the report shows: from history the changes of the grid job itself,
-// and from orders those between the acceptance and the end of the grid job (jjm.During).
+// and from orders those between the acceptance and the end of the grid job (jjm.During). If it is called after
+// SetAttempts, it also finds in history how long the attempts were queued and their results collected.
 func (d *Data) SetJournal(history, orders []jjm.JournalEntry) {
 	for _, e := range history {
 		if e.First < 0 {
 			d.Changes = append(d.Changes, e)
 		}
 	}
+	d.setSpans(history)
 	d.Orders = append(d.Orders, jjm.During(orders, d.Locals, d.Status.Accepted, d.end())...)
 }
 
@@ -120,7 +125,7 @@ func (d *Data) end() jjm.Time { return cmp.Or(d.Status.Ended, d.Now) }
 // attemptOfLocal returns the current or last attempt of a local job.
 func attemptOfLocal(l *jjm.LocalJob, now jjm.Time) attempt {
 	a := lastAttempt(l, now)
-	a.id = l.ID.String()
+	a.id, a.local = l.ID.String(), l.ID.N
 	return a
 }
 
@@ -143,7 +148,7 @@ func lastAttempt(l *jjm.LocalJob, now jjm.Time) attempt {
 // attemptOfHistory returns attempt i of a local job.
 func attemptOfHistory(l *jjm.LocalJob, attempts []wire.Attempt, i int, now jjm.Time) attempt {
 	of := &attempts[i]
-	a := attempt{id: l.ID.String(), n: of.Attempt, host: of.Host, from: of.Started, to: of.Ended}
+	a := attempt{id: l.ID.String(), local: l.ID.N, n: of.Attempt, host: of.Host, from: of.Started, to: of.Ended}
 	if of.Used != nil {
 		a.cpu = of.Used.UserMS + of.Used.SysMS
 	}

@@ -28,7 +28,7 @@ func reportOf(n int) *Data {
 	d.Status.Accepted, d.Status.Ended = jjm.At(t0), jjm.At(t0.Add(20*time.Hour))
 	for i := range n {
 		from := jjm.At(t0.Add(time.Duration(i%3600) * 10 * time.Second))
-		a := attempt{id: fmt.Sprintf("17.%d", i), host: fmt.Sprintf("node%d", i%100), from: from,
+		a := attempt{id: fmt.Sprintf("17.%d", i), local: int32(i), host: fmt.Sprintf("node%d", i%100), from: from,
 			to: from.Add(time.Duration(1+i%60) * time.Minute)}
 		if i%10 == 9 {
 			a.outcome, a.wasted, a.host = attemptFailed, true, "bad"
@@ -171,7 +171,7 @@ func TestReport_AttemptsOfLocalJobs(t *testing.T) {
 		{l(jjm.Running, "", 0), attemptRuns, now, false},
 	} {
 		got := attemptOfLocal(c.of, now)
-		want := attempt{id: "17.3", host: "n", from: 1000, to: c.to, outcome: c.want, wasted: c.wasted}
+		want := attempt{id: "17.3", local: 3, host: "n", from: 1000, to: c.to, outcome: c.want, wasted: c.wasted}
 		if got != want {
 			t.Errorf("%v/%v: %+v, want %+v", c.of.State, c.of.Phase, got, want)
 		}

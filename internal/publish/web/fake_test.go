@@ -210,7 +210,7 @@ func newFake() *fake {
 			Clusters: []string{"farm"}, Request: jjm.Request{Cores: 1, MemoryMB: 200},
 			Lookup: wire.Lookup{ID: id, Status: "running", Message: hostile,
 				Counts: wire.Counts{Expected: 30, Total: 30, Completed: 1, Failed: 1, Running: 28}},
-			Causes: []jjm.Cause{{Text: hostile, Jobs: 1, First: jjm.LocalID{Grid: id, N: 1}.String(), Exit: 3}}}
+			Causes: []jjm.Cause{{Text: hostile, Jobs: 1, First: jjm.LocalID{Grid: id, N: 1}.String(), Exit: 3, Host: hostile}}}
 	}
 	f.jobs = []wire.Status{job(18, "bob"), job(17, "ann")}
 	for n := range int32(30) {

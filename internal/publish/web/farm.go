@@ -85,7 +85,7 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 // excluded returns the exclusions of hosts that are in force, by cluster.
 func (p *Page) excluded(ctx context.Context, v viewer) (map[string][]jjm.Exclusion, error) {
 	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbExclude(), v.Caller, wire.ExcludeRequest{})
-	if err != nil {
+	if err != nil || a.Excluded == nil {
 		return nil, err
 	}
 	by := map[string][]jjm.Exclusion{}
@@ -119,19 +119,6 @@ func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 	return row
 }
 
-// number returns a number of the query, 0 if the query does not contain the number.
-func number(r *http.Request, name string) (int64, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 63)
-	if err != nil || n < 0 {
-		return 0, jjm.Errorf(jjm.Invalid, "%s=%.40q: want a number of 0 or more", name, text)
-	}
-	return n, nil
-}
-
 // clusterView is the page of one cluster. Cluster is nil for readers who see only counts.
 type clusterView struct {
 	Row     clusterRow
@@ -157,7 +144,7 @@ func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, err
 			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // these values change all the time
 			out.Cluster, out.Limits = c, limitsOf(c.Limits)
 			excluded, err := p.excluded(ctx, v)
-			out.Excluded, out.Row.Excluded = excluded[c.Name], len(excluded[c.Name])
+			out.Excluded = excluded[c.Name]
 			return out, err
 		}
 		return out, nil

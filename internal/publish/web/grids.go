@@ -85,6 +85,9 @@ func compareEnds(a, b *jobRow) int {
 	return cmp.Compare(a.Ended, b.Ended)
 }
 
+// gridParams returns the names of the parameters of the list of grid jobs.
+func gridParams() []string { return []string{"state", "owner", "type", "sort", "before", "from"} }
+
 // gridQueryOf returns the query of a request. The error is of kind Invalid, and names the value.
 func gridQueryOf(r *http.Request) (q gridQuery, err error) {
 	values := r.URL.Query()

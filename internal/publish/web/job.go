@@ -1,14 +1,9 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
 
 	"jjm/internal/api/plain"
 	"jjm/internal/api/serve"
@@ -23,8 +18,6 @@ const (
 	mostEvidence = 3
 	// mostEntries bounds the entries of the journal that are read for a page.
 	mostEntries = 4000
-	// errorTime is the longest wait for the ends of standard error on a page.
-	errorTime = 3 * time.Second
 )
 
 // jobView is the page of a grid job or, if One is set, of one of its local jobs. A listener receives an update when a
@@ -49,7 +42,7 @@ type jobDetail struct {
 	Evidence []example
 	// Errors are the last lines that the local job wrote to standard error.
 	Errors   []string
-	Usage    [][3]string // what, requested, used
+	Usage    []report.Resource
 	Attempts []wire.Attempt
 	Curve    []point
 	// Hosts is the table of the hosts without its heading. MoreHosts is a text about the hosts that are left out.
@@ -189,7 +182,7 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 		}
 	}
 	p.addErrors(ctx, v, out)
-	out.Usage = usageRows(&out.S, out.One)
+	out.Usage = report.Resources(&out.S, out.One)
 	out.draw(history.History, now)
 	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,
 		wire.HistoryRequest{Orders: true, Limit: mostEntries})
@@ -222,10 +215,10 @@ func idsOf(locals []jjm.LocalJob) (ids []string) {
 // draw makes the rows of the table of local jobs, each with its timeline. entries are the entries of the journal about
 // these local jobs.
 func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
-	spans := map[int32][]span{}
+	spans := map[int32][]report.Span{}
 	for i := range j.Shown {
 		n := j.Shown[i].ID.N
-		spans[n] = started(timeline(entries, n, now), j.Shown[i].Started)
+		spans[n] = report.Started(report.Spans(entries, n, now, mostSpans), j.Shown[i].Started)
 		for _, s := range spans[n] {
 			if j.Start == 0 || s.From < j.Start {
 				j.Start = s.From
@@ -264,69 +257,4 @@ func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 		}
 	}
 	return nil
-}
-
-// addErrors adds the last lines of standard error: those of the examples of failures or, on the page of one local job
-// that failed or is tried again, those of this local job. It leaves out files that cannot be read in errorTime.
-func (p *Page) addErrors(ctx context.Context, v viewer, out *jobView) {
-	ctx, cancel := context.WithTimeout(ctx, errorTime)
-	defer cancel()
-	if out.One && len(out.Shown) == 1 && plain.ShowsErrors(&out.Shown[0]) {
-		out.Errors = p.errorLines(ctx, v, out.Ref)
-	}
-	for i := range out.Evidence {
-		out.Evidence[i].Errors = p.errorLines(ctx, v, out.Evidence[i].Local)
-	}
-}
-
-// errorLines returns the last lines that a local job wrote to standard error, nil if they cannot be read.
-func (p *Page) errorLines(ctx context.Context, v viewer, local string) []string {
-	var text strings.Builder
-	if _, err := serve.Read(ctx, p.d.Verbs, wire.VerbCat(), v.Caller, plain.ErrorRequest(local), &text); err != nil {
-		return nil
-	}
-	return plain.ErrorLines(text.String())
-}
-
-// usageRows returns the requested and the used amount of each resource.
-func usageRows(s *wire.Status, one bool) [][3]string {
-	used, asked := s.Lookup.Usage, s.Request
-	if one && s.Detail != nil {
-		used = s.Detail.Used
-		if o := s.Detail.Asked; o != nil {
-			asked.MemoryMB, asked.Walltime = cmp.Or(o.MemoryMB, asked.MemoryMB), cmp.Or(o.Walltime, asked.Walltime)
-		}
-	}
-	cores := max(asked.Cores, 1)
-	rows := [][3]string{
-		{"cores", strconv.Itoa(cores), ""},
-		{"memory", "not set", ""},
-		{"walltime", "not set", ""},
-	}
-	if asked.MemoryMB != 0 {
-		rows[1][1] = fmt.Sprintf("%d MiB", asked.MemoryMB)
-	}
-	if asked.Walltime != 0 {
-		rows[2][1] = jjm.HowLong(asked.Walltime.D())
-	}
-	if used == nil || used.Ended == 0 {
-		return rows
-	}
-	cpu, wall := time.Duration(used.UserMS+used.SysMS)*time.Millisecond, time.Duration(used.WallMS)*time.Millisecond
-	rows[0][2] = jjm.HowLong(cpu) + " of processor time"
-	if wall > 0 {
-		rows[0][2] += fmt.Sprintf(", %s of the cores", plain.Share(float64(cpu)/float64(wall)/float64(cores)))
-	}
-	if used.MaxRSSKB > 0 {
-		mib := float64(used.MaxRSSKB) / 1024
-		rows[1][2] = fmt.Sprintf("%.0f MiB at most", mib)
-		if asked.MemoryMB > 0 {
-			rows[1][2] += ", " + plain.Share(mib/float64(asked.MemoryMB))
-		}
-	}
-	rows[2][2] = jjm.HowLong(wall)
-	if !one {
-		rows[2][2] += " in all"
-	}
-	return rows
 }

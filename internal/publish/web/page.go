@@ -64,6 +64,7 @@ type Page struct {
 	d         Deps
 	who       gatekeeper
 	asks      chan struct{}
+	reads     chan struct{} // reads of files that run
 	listeners listeners
 	checks    checks
 	views     map[string]view
@@ -88,12 +89,12 @@ func New(c Config, d Deps) *Page {
 	if c.UserHeader != "" {
 		proxy = d.ProxyUID
 	}
-	p := &Page{d: d, asks: make(chan struct{}, mostAsks), listeners: listeners{by: map[string]int{}},
-		layouts: map[string]*template.Template{}}
+	p := &Page{d: d, asks: make(chan struct{}, mostAsks), reads: make(chan struct{}, mostReads),
+		listeners: listeners{by: map[string]int{}}, layouts: map[string]*template.Template{}}
 	p.who = gatekeeper{header: c.UserHeader, proxyUID: proxy, tokens: tokens{path: c.Tokens, log: d.Log},
 		accounts: accounts{lookup: d.Account, now: d.Now, known: map[string]knownAccount{}}}
 	p.views = map[string]view{
-		"farm":    {p.farm, p.fillFarm, []string{"state", "owner", "type", "sort", "before", "from"}, nil},
+		"farm":    {p.farm, p.fillFarm, gridParams(), nil},
 		"cluster": {p.cluster, nil, nil, nil},
 		"job":     {p.job, p.fillJob, []string{"from"}, p.settledJob},
 	}
@@ -193,14 +194,14 @@ func title(name string, r *http.Request) string {
 // the error is of kind Busy.
 func (p *Page) ask(ctx context.Context, name string, v viewer, r *http.Request, whole bool) (state any, version string,
 	err error) {
+	if err := checkQuery(r.URL.RawQuery, p.views[name].takes); err != nil {
+		return nil, "", err
+	}
 	select {
 	case p.asks <- struct{}{}:
 		defer func() { <-p.asks }()
 	case <-ctx.Done():
 		return nil, "", jjm.Errorf(jjm.Busy, "the daemon makes many pages at this moment: try again")
-	}
-	if err := checkQuery(r.URL.RawQuery, p.views[name].takes); err != nil {
-		return nil, "", err
 	}
 	state, err = p.views[name].state(ctx, v, r)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
+	"jjm/internal/publish/report"
 )
 
 // views are the addresses of all kinds of pages, each with the HTTP status that account ann gets.
@@ -117,8 +118,8 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 			"queued 1 min, running 1 min, collecting 1 s", `data-at="122000" data-n="1"`,
 			"mean wall 2.4 times the mean of the other hosts", "and 4 other hosts", `href="/jobs/17?from=25">Next`},
 		"/jobs/17?from=25": {`<a href="/jobs/17.29">17.29</a>`, `href="/jobs/17?from=0">Previous`},
-		"/jobs/17.3": {">100 MiB at most, 50.0 %</td>", "30 s of processor time, 50.0 % of the cores", "<h3>Evidence</h3>",
-			"The attempts of this local job", `<a href="/jobs/17">17</a>`},
+		"/jobs/17.3": {">100 MiB at most, 50.0 %<svg class", "30 s of processor time, 50.0 % of the cores",
+			"<h3>Evidence</h3>", "The attempts of this local job", `<a href="/jobs/17">17</a>`},
 	} {
 		_, text := answer(t, p, "ann", path)
 		for _, want := range all {
@@ -141,10 +142,10 @@ func TestPage_TheTimelineMarksStartsAndOutages(t *testing.T) {
 		f.locals[i].Cluster = "farm"
 	}
 	entry := func(at jjm.Time, en jjm.JournalEntry) { en.Time = at; f.site = append(f.site, en) }
-	_, started, _ := jjm.Starts{}.Next(61_500)
+	_, started := jjm.Starts{}.Next(61_500)
 	entry(100, jjm.Outage("farm", 10, hostile))
 	entry(2000, jjm.Outage("ill", 10, "x"))
-	entry(61_500, started)
+	entry(61_500, started[0])
 	entry(91_000, jjm.Outage("farm", 10, ""))
 	_, text := answer(t, f.page(Config{Tokens: tokenFile(t)}, -1), "ann", "/jobs/17")
 	for _, want := range []string{`<line class="mark outage" x1="0" x2="0"`, `<line class="mark start" x1="300" x2="300"`,
@@ -261,72 +262,6 @@ func TestPage_AssetsAreSentOnce(t *testing.T) {
 	}
 }
 
-func TestTimeline_OfAttempts(t *testing.T) {
-	var entries []jjm.JournalEntry
-	move := func(at jjm.Time, from, to string) {
-		entries = append(entries, jjm.JournalEntry{Time: at, Grid: 1, First: 2, Last: 2, From: from, To: to})
-	}
-	move(10, "new", "submitting")
-	move(20, "submitting", "submitting/doubtful")
-	move(30, "submitting/doubtful", "submitted/queued")
-	move(40, "submitted/queued", "running")
-	move(50, "running", "running") // an entry that changes no state
-	move(60, "running", "submitting/retry-wait")
-	move(70, "submitting/retry-wait", "submitted/queued")
-	move(80, "submitted/queued", "running")
-	entries = append(entries, jjm.JournalEntry{Time: 85, Grid: 1, First: -1, Last: -1, From: "ready", To: "running"})
-	got := timeline(entries, 2, 100)
-	want := []span{{"queued", 1, 10, 40}, {"running", 1, 40, 60}, {"queued", 2, 60, 80}, {"running", 2, 80, 100}}
-	if !slices.Equal(got, want) || len(timeline(entries, 3, 100)) > 0 {
-		t.Errorf("%v, want %v", got, want)
-	}
-	move(90, "running", "failed/application")
-	if got := timeline(entries, 2, 100); got[3].To != 90 {
-		t.Errorf("an ended attempt: %v", got)
-	}
-	for at := jjm.Time(1000); at < 1200; at += 2 {
-		move(at, "failed", "submitting")
-		move(at+1, "submitting", "failed")
-	}
-	if got := timeline(entries, 2, 9999); len(got) != mostSpans || got[mostSpans-1].Attempt != 102 {
-		t.Errorf("%d spans, want the last %d: %v", len(got), mostSpans, got)
-	}
-}
-
-// The journal has one entry for many local jobs that change at the same time.
-func TestTimeline_OfRanges(t *testing.T) {
-	entries := []jjm.JournalEntry{{Time: 10, Grid: 1, First: 0, Last: 9, From: "new", To: "submitting"},
-		{Time: 20, Grid: 1, First: 0, Last: 9, From: "submitting", To: "submitted"},
-		{Time: 30, Grid: 1, First: 4, Last: 5, From: "submitted", To: "running"},
-		{Time: 40, Grid: 1, First: 5, Last: 5, From: "running", To: "completed"}}
-	for n, want := range map[int32][]span{
-		3: {{"queued", 1, 10, 100}}, 4: {{"queued", 1, 10, 30}, {"running", 1, 30, 100}},
-		5: {{"queued", 1, 10, 30}, {"running", 1, 30, 40}}, 10: nil,
-	} {
-		if got := timeline(entries, n, 100); !slices.Equal(got, want) {
-			t.Errorf("local job %d: %v, want %v", n, got, want)
-		}
-	}
-}
-
-func TestStarted_AShortRunIsShown(t *testing.T) {
-	for name, c := range map[string]struct {
-		spans []span
-		at    jjm.Time
-		want  []span
-	}{
-		"a short run":     {[]span{{"queued", 2, 10, 40}}, 30, []span{{"queued", 2, 10, 30}, {"running", 2, 30, 40}}},
-		"never started":   {[]span{{"queued", 1, 10, 40}}, 0, []span{{"queued", 1, 10, 40}}},
-		"another attempt": {[]span{{"queued", 2, 10, 40}}, 5, []span{{"queued", 2, 10, 40}}},
-		"it is running":   {[]span{{"running", 1, 10, 40}}, 20, []span{{"running", 1, 10, 40}}},
-		"nothing known":   {nil, 20, nil},
-	} {
-		if got := started(c.spans, c.at); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-}
-
 // A drained cluster that answers is shown as drained to every reader. A cluster in trouble is shown as in trouble,
 // whatever the orders are.
 func TestFarm_StatesOfClusters(t *testing.T) {
@@ -355,10 +290,12 @@ func TestFarm_ShowsRemediesAndExcludedHosts(t *testing.T) {
 		{Cluster: "ill", Host: "wn14", Reason: "slow", By: "eve", Since: 1000, Until: 86_400_000}}
 	p := f.page(Config{Tokens: tokenFile(t)}, -1)
 	for path, all := range map[string][]string{
-		"/": {"do: <bdi>qstat -B shows whether it runs; &lt;script", `<a href="/clusters/ill#excluded">2 hosts excluded</a>`},
-		"/clusters/ill": {"<dt>Do</dt><dd><bdi>qstat -B shows", `id="excluded"`, "<bdi>wn13</bdi>", "no disk &lt;script",
-			"somebody includes it", jjm.Time(86_400_000).Local(), "the listing of ann fails", "too many jobs"},
-		"/clusters/farm": nil,
+		"/": {"What to do: <bdi>qstat -B shows whether it runs; &lt;script",
+			`<a href="/clusters/ill#excluded">2 hosts excluded</a>`},
+		"/clusters/ill": {"<dt>What to do</dt><dd><bdi>qstat -B shows", `id="excluded"`, "<bdi>wn13</bdi>",
+			"no disk &lt;script", "somebody includes it",
+			jjm.Time(86_400_000).Local(), "the listing of ann fails", "too many jobs"},
+		"/clusters/farm": {"No host of this cluster is excluded."},
 	} {
 		_, text := answer(t, p, "ann", path)
 		for _, want := range all {
@@ -376,10 +313,11 @@ func TestFarm_ShowsRemediesAndExcludedHosts(t *testing.T) {
 }
 
 func TestBars_AreWithinTheDrawing(t *testing.T) {
-	spans := []span{{"queued", 1, 0, 500}, {"running", 1, 500, 1000}, {"running", 2, 1000, 1000}}
+	spans := []report.Span{{Kind: "queued", To: 500}, {Kind: "running", From: 500, To: 1000},
+		{Kind: "running", Attempt: 1, From: 1000, To: 1000}}
 	out, text := bars(spans, 0, 1000)
 	if fmt.Sprint(out[0].X, out[0].W, out[1].X, out[1].W, out[2].X, out[2].W) != "0 300 300 300 598 2" ||
-		text != "queued 500 ms, running 500 ms, attempt 2: running 0 ms" {
+		text != "queued 500 ms, running 500 ms, attempt 1: running 0 ms" {
 		t.Errorf("%v %q", out, text)
 	}
 	if out, _ := bars(spans[2:], 1000, 1000); out[0].X != 0 || out[0].W != 2 {

@@ -2,8 +2,10 @@ package web
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"jjm/internal/formats/nearest"
@@ -37,4 +39,17 @@ func wanted(known []string) string {
 		return "it takes no parameters"
 	}
 	return "it takes " + strings.Join(known, ", ")
+}
+
+// number returns a number of the query, 0 if the query does not contain the number.
+func number(r *http.Request, name string) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 63)
+	if err != nil || n < 0 {
+		return 0, jjm.Errorf(jjm.Invalid, "%s=%.40q: want a number of 0 or more", name, text)
+	}
+	return n, nil
 }

@@ -25,9 +25,9 @@ func shown() template.FuncMap {
 		"span":       func(from, to jjm.Time) string { return jjm.HowLong(to.Sub(from)) },
 		"done":       done,
 		"mostSorted": func() int { return mostSorted },
+		"hosts":      func(n int) string { return jjm.Count(n, "host") },
 		"jobs":       func(n int) string { return jjm.Count(n, "local job") },
 		"hostHeads":  hostHeads,
-		"hosts":      func(n int) string { return jjm.Count(n, "host") },
 	}
 }
 

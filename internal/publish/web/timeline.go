@@ -6,6 +6,7 @@ import (
 
 	"jjm/internal/api/plain"
 	"jjm/internal/jjm"
+	"jjm/internal/publish/report"
 )
 
 // mostSpans bounds the spans of one local job on a page; the latest are shown. mostPoints bounds the points of a plot.
@@ -13,81 +14,6 @@ const (
 	mostSpans  = 24
 	mostPoints = 200
 )
-
-// span is a time during which a local job was queued, was running, or had its result collected. Attempt counts from 1.
-type span struct {
-	Kind     string
-	Attempt  int
-	From, To jjm.Time
-}
-
-// kindOf returns the kind of span that a state of the journal ("running" or "running/PHASE") belongs to. It returns ""
-// if a local job in this state is not shown.
-func kindOf(word string) string {
-	state, _, _ := strings.Cut(word, "/")
-	switch state {
-	case jjm.Submitting.String(), jjm.Submitted.String():
-		return "queued"
-	case jjm.Running.String():
-		return "running"
-	case jjm.Completing.String():
-		return "collecting"
-	}
-	return ""
-}
-
-// timeline returns the spans of time that the entries of the journal show for local job n. The entries must be in order
-// of time; an entry may be about a range of local jobs. A span that has not ended yet ends at the time now.
-func timeline(entries []jjm.JournalEntry, n int32, now jjm.Time) (spans []span) {
-	open := false
-	for _, e := range entries {
-		if e.First < 0 || n < e.First || n > e.Last || e.From == e.To {
-			continue
-		}
-		kind, last := kindOf(e.To), len(spans)-1
-		if open && spans[last].Kind == kind && !begins(e) {
-			continue // only the phase changed
-		}
-		if open {
-			spans[last].To = e.Time
-		}
-		if open = kind != ""; open {
-			attempt := 1
-			if last >= 0 {
-				attempt = spans[last].Attempt
-				if begins(e) {
-					attempt++
-				}
-			}
-			spans = append(spans, span{kind, attempt, e.Time, e.Time})
-		}
-	}
-	if open {
-		last := len(spans) - 1
-		spans[last].To = max(now, spans[last].From)
-	}
-	return spans[max(0, len(spans)-mostSpans):]
-}
-
-// begins reports whether an entry of the journal is the beginning of an attempt: the local job changes to submitting
-// from another state.
-func begins(e jjm.JournalEntry) bool {
-	submitting := jjm.Submitting.String()
-	return strings.HasPrefix(e.To, submitting) && !strings.HasPrefix(e.From, submitting)
-}
-
-// started splits the last span of an attempt that ended before jjm saw it run. The journal shows such an attempt only
-// as queued. at is the start that the batch system or the wrapper reported afterwards; if at lies within the last span,
-// the attempt was queued before at and running after at.
-func started(spans []span, at jjm.Time) []span {
-	last := len(spans) - 1
-	if last < 0 || spans[last].Kind != "queued" || at <= spans[last].From || at >= spans[last].To {
-		return spans
-	}
-	running := span{"running", spans[last].Attempt, at, spans[last].To}
-	spans[last].To = at
-	return append(spans, running)
-}
 
 // width is the width of a timeline in the units of its drawing.
 const width = 600
@@ -110,13 +36,13 @@ func place(t, start, end jjm.Time) int { return int(int64(t-start) * width / int
 
 // bars returns one bar for each span, and the texts of the bars joined by commas. The left edge of the drawing is the
 // time start, its right edge is the time end.
-func bars(spans []span, start, end jjm.Time) (out []bar, text string) {
+func bars(spans []report.Span, start, end jjm.Time) (out []bar, text string) {
 	var words []string
 	attempt := 0
 	for _, s := range spans {
 		x, to := min(place(s.From, start, end), width-2), place(s.To, start, end)
 		said := fmt.Sprintf("%s %s", s.Kind, jjm.HowLong(s.To.Sub(s.From)))
-		if s.Attempt != attempt && (attempt != 0 || s.Attempt > 1) {
+		if s.Attempt != attempt {
 			said = fmt.Sprintf("attempt %d: %s", s.Attempt, said)
 		}
 		attempt = s.Attempt

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -153,7 +152,7 @@ func Look(path string) (Content, error) {
 	s := &Store{path: full, o: Options{Now: time.Now, ReadOnly: true}, steps: Options{}.schema()}
 	have, err := s.look()
 	if err != nil {
-		return Content{}, s.fail(err, "look at %s", full)
+		return Content{}, s.failFile(err, "look at %s", full)
 	}
 	return have, nil
 }
@@ -167,11 +166,12 @@ func (s *Store) look() (have Content, err error) {
 	case err != nil:
 		return have, err
 	}
-	if size, err := fileSize(s.path); err != nil || size == 0 {
+	size, err := fileSize(s.path)
+	if err != nil || size == 0 {
 		return have, err
 	}
-	how := readOnly
-	if _, err := os.Stat(s.path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+	how, log := readOnly, s.hasLog()
+	if !log {
 		how = still
 	}
 	c, err := dial(s.path, how)
@@ -181,6 +181,9 @@ func (s *Store) look() (have Content, err error) {
 	defer func() { err = errors.Join(err, c.close()) }()
 	version, err := s.identify(c)
 	if err != nil {
+		return have, err
+	}
+	if err := s.complete(size, version, log); err != nil {
 		return have, err
 	}
 	return contentOf(c, version)

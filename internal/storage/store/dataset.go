@@ -289,7 +289,7 @@ func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset
 	case err != nil:
 		return Dataset{}, s.fail(err, "read dataset %.80q", name)
 	case len(all) == 0:
-		return Dataset{}, s.fail(jjm.Errorf(jjm.Gone, "there is no dataset %.80q of uid %d", name, uid), "read a dataset")
+		return Dataset{}, jjm.Errorf(jjm.Gone, "no dataset %s", name)
 	}
 	return all[0], nil
 }

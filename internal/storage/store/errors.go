@@ -12,15 +12,29 @@ import (
 )
 
 // fail adds the attempted operation and a remedy to an error of the database, and sets its kind. An error that already
-// has a kind keeps it. Errors of callers' functions must not be passed to fail.
+// has a kind keeps it. The text begins with "store: " if the store itself is in trouble, but not if a request asked for
+// something that the store does not have or refuses, because people read such a text. Errors of callers' functions must
+// not be passed to fail.
 func (s *Store) fail(err error, format string, a ...any) error {
 	return failure(s.path, err, format, a...)
+}
+
+// failFile is fail for an error about the file of the store, whose text always begins with "store: ".
+func (s *Store) failFile(err error, format string, a ...any) error {
+	failed := s.fail(err, format, a...)
+	if asked(jjm.KindOf(failed)) {
+		return fmt.Errorf("store: %w", failed)
+	}
+	return failed
 }
 
 func failure(path string, err error, format string, a ...any) error {
 	what := fmt.Sprintf(format, a...)
 	var own *jjm.Error
 	if errors.As(err, &own) {
+		if asked(own.Kind) {
+			return jjm.Errorf(own.Kind, "%s: %w", what, err)
+		}
 		return jjm.Errorf(own.Kind, "store: %s: %w", what, err)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -31,6 +45,11 @@ func failure(path string, err error, format string, a ...any) error {
 		remedy = ": " + fmt.Sprintf(remedy, path)
 	}
 	return jjm.Errorf(kind, "store: %s: %w%s", what, err, remedy)
+}
+
+// asked reports whether an error of a kind is caused by what was requested, and not by the state of the store.
+func asked(kind jjm.Kind) bool {
+	return kind == jjm.Gone || kind == jjm.Conflict || kind == jjm.Invalid || kind == jjm.Denied
 }
 
 // diagnose returns the kind of a database error and a remedy, in which %s stands for the path.

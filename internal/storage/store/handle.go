@@ -48,7 +48,7 @@ func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err erro
 	case err != nil:
 		return Handle{}, s.fail(err, "read handle %s", name)
 	case !found:
-		return Handle{}, s.fail(jjm.Errorf(jjm.Gone, "no grid job is known by %s here", name), "read a handle")
+		return Handle{}, jjm.Errorf(jjm.Gone, "no grid job is known by %s here", name)
 	}
 	return h, nil
 }

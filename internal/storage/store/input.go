@@ -337,7 +337,7 @@ func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm
 		return f, err
 	}
 	if !found {
-		return f, jjm.Errorf(jjm.Gone, "store: grid job %d reads no file %.80q", id, lfn)
+		return f, jjm.Errorf(jjm.Gone, "grid job %d reads no file %.80q", id, lfn)
 	}
 	return f, nil
 }

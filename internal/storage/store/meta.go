@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -159,4 +161,16 @@ func check(ctx context.Context, c *conn) error {
 			strings.Join(found, "; "))
 	}
 	return nil
+}
+
+// Starts returns what the store keeps about the starts of the daemon; the zero value if no daemon has started.
+func (s *Store) Starts(ctx context.Context) (starts jjm.Starts, err error) {
+	text, found, err := s.Meta(ctx, jjm.StartsKey)
+	if err != nil || !found {
+		return starts, err
+	}
+	if err := json.Unmarshal([]byte(text), &starts); err != nil {
+		return starts, fmt.Errorf("%s %.80q: %w", jjm.StartsKey, text, err)
+	}
+	return starts, nil
 }

@@ -67,7 +67,7 @@ func Open(path string, o Options) (*Store, error) {
 				c.close() // the first error matters more than an error of close
 			}
 		}
-		return nil, s.fail(err, "open %s", full)
+		return nil, s.failFile(err, "open %s", full)
 	}
 	s.turn <- struct{}{}
 	return s, nil
@@ -81,11 +81,18 @@ func (s *Store) openWriter() error {
 	if err != nil {
 		return err
 	}
+	log := s.hasLog() // before the file is opened, which makes a log
+	if err := s.noteMaking(size); err != nil {
+		return err
+	}
 	if s.writer, err = dial(s.path, s.o.writeMode()); err != nil {
 		return err
 	}
 	version, err := s.identify(s.writer)
 	if err != nil {
+		return err
+	}
+	if err := s.complete(size, version, log); err != nil {
 		return err
 	}
 	if err := s.useWAL(); err != nil {
@@ -99,6 +106,9 @@ func (s *Store) openWriter() error {
 	}
 	clean, err := s.takeOver()
 	if err != nil {
+		return err
+	}
+	if err := s.endMaking(); err != nil {
 		return err
 	}
 	if !clean && size <= smallFile {

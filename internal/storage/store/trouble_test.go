@@ -253,7 +253,12 @@ func TestErrors_KindsAndRemedies(t *testing.T) {
 	}
 	err = s.fail(fmt.Errorf("layer: %w", jjm.Errorf(jjm.Gone, "it is away")), "look")
 	wantKind(t, err, jjm.Gone)
-	if err.Error() != "store: look: layer: it is away" {
+	if err.Error() != "look: layer: it is away" {
+		t.Error(err)
+	}
+	err = s.failFile(jjm.Errorf(jjm.Invalid, "it is no store"), "open %s", "x")
+	wantKind(t, err, jjm.Invalid)
+	if err.Error() != "store: open x: it is no store" {
 		t.Error(err)
 	}
 	wantKind(t, s.fail(errors.New("anything"), "do"), jjm.Internal)

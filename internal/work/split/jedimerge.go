@@ -1,6 +1,8 @@
 package split
 
 import (
+	"slices"
+
 	"jjm/internal/jjm"
 	"jjm/internal/work/split/jedi"
 )
@@ -78,13 +80,13 @@ func (k *jediMerge) pack(c *Cutting, pl *place, files []int32) {
 	for n, i := range files {
 		chunk.Master.Records[n] = mergeRecord(i, &k.work.Files[i])
 	}
-	rules := k.limits.Rules()
+	rules, closed := k.limits.Rules(), k.complete(files)
 	for {
 		job, ok := chunk.Next(&rules)
 		if !ok {
 			return
 		}
-		if !chunk.Master.Unused() && !k.work.Closed && !k.limits.Full(job.Master) {
+		if !chunk.Master.Unused() && !closed && !k.limits.Full(job.Master) {
 			k.waits += len(job.Master)
 			return
 		}
@@ -95,6 +97,12 @@ func (k *jediMerge) pack(c *Cutting, pl *place, files []int32) {
 		in := k.emit(c, k.work, pl, merged)
 		in.Estimate.DiskKB = jedi.MergeDisk(job.Master) / 1024
 	}
+}
+
+// complete reports whether no more files come that may be merged with the files of a group.
+func (k *jediMerge) complete(files []int32) bool {
+	return k.work.Closed ||
+		k.work.Complete != nil && !slices.ContainsFunc(files, func(i int32) bool { return !k.work.Complete[i] })
 }
 
 // mergeRecord returns the record of a file to merge. JEDI counts only the events of ranges, so a file with a known

@@ -27,6 +27,8 @@ func TestJEDIMerge_CasesToRead(t *testing.T) {
 	crowded.Files[0].Events = 300
 	open := six()
 	open.Closed = false
+	told := six("x", "x", "x", "y", "y", "y")
+	told.Closed, told.Complete = false, []bool{true, true, true, false, false, false}
 	for name, c := range map[string]struct {
 		work    Work
 		set     func(*Params)
@@ -45,6 +47,7 @@ func TestJEDIMerge_CasesToRead(t *testing.T) {
 		"groups stay apart": {six("x", "y", "x", "y", "x", "y"), func(p *Params) { p.MaxMergeFiles = 2 }, "a+c e b+d f",
 			0},
 		"what has room waits":      {open, func(p *Params) { p.MaxMergeFiles = 4 }, "a+b+c+d", 2},
+		"but not what is complete": {told, func(*Params) {}, "a+b+c", 3},
 		"what is full does not":    {open, func(p *Params) { p.FilesPerJob = 3 }, "a+b+c d+e+f", 0},
 		"nor what is full by size": {open, func(p *Params) { p.MaxMergeSize = 3600 }, "a+b+c d+e+f", 0},
 		"nor by events":            {open, func(p *Params) { p.MaxMergeEvents = 120 }, "a+b+c d+e+f", 0},

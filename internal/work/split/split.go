@@ -33,6 +33,9 @@ type Work struct {
 	// Closed means that no more files will come. Pending means that the dataset is closed but merges must still wait
 	// (WMCore's "not injected").
 	Closed, Pending bool
+	// Complete has an entry for each of Files: whether no more files come that may be merged with it. It is nil if that
+	// is known of no file. JEDIMerge reads it.
+	Complete []bool
 	// Skip is, by LFN, the position in a file at which its available events begin. FirstEvent and Events of such a file
 	// describe only the available events. Files without an entry are available as a whole.
 	Skip map[string]int64

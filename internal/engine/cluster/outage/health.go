@@ -5,6 +5,7 @@ package outage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -43,8 +44,10 @@ type Health struct {
 	Unlisted Unlisted
 }
 
-// overdue contains what has been unknown about a cluster for the time UnknownWarn or longer.
+// overdue contains what has been unknown about a cluster for the time UnknownWarn or longer. Only absent also has the
+// attempts that have been missing for a shorter time.
 type overdue struct {
+	absent  map[jjm.AttemptID]Absent // attempts that the last listing did not have
 	cluster bool                     // the cluster answers no listing
 	missing map[jjm.AttemptID]Absent // attempts missing from its listings
 	bulks   map[jjm.Tag]lateBulk     // bulks whose submission is not settled
@@ -168,22 +171,25 @@ func (h *Health) BackSince(t jjm.Time) bool {
 	return jjm.At(h.back) > t
 }
 
-// Absent says since when an attempt has been missing from listings. unread is true if a record that cannot be read may
-// describe the attempt.
+// Absent says since when an attempt has been missing from listings. Overdue is true if that is UnknownWarn or longer.
+// unread is true if a record that cannot be read may describe the attempt.
 type Absent struct {
-	Since  jjm.Time
-	unread bool
+	Since   jjm.Time
+	Overdue bool
+	unread  bool
 }
 
 // WarnUnknown updates overdue and logs each new entry once as a warning. The watch loop calls it after every round of
 // listings with the absences of attempts.
 func (h *Health) WarnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 	now, limit := jjm.At(h.b.Now()), h.b.Conf().UnknownWarn.D()
-	missing, bulks := h.unknownLong(absences, now, limit)
+	absent, bulks := h.unknown(absences, now, limit)
+	missing := maps.Clone(absent)
+	maps.DeleteFunc(missing, func(_ jjm.AttemptID, a Absent) bool { return !a.Overdue })
 	h.mu.Lock()
 	before := h.overdue
 	down := h.cause != "" && now.Sub(jjm.At(h.badSince)) >= limit
-	h.overdue = overdue{cluster: down, missing: missing, bulks: bulks}
+	h.overdue = overdue{absent: absent, cluster: down, missing: missing, bulks: bulks}
 	cause, since := h.cause, h.badSince
 	h.mu.Unlock()
 	if down && !before.cluster {
@@ -207,16 +213,16 @@ func (h *Health) WarnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 	}
 }
 
-// unknownLong returns the attempts that have been missing from listings, and the bulks whose submission has not been
-// settled, for the time limit or longer.
-func (h *Health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
+// unknown returns the attempts that are missing from listings, and the bulks whose submission has not been settled for
+// the time limit or longer.
+func (h *Health) unknown(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
 	limit time.Duration) (map[jjm.AttemptID]Absent, map[jjm.Tag]lateBulk) {
 	missing, bulks := map[jjm.AttemptID]Absent{}, map[jjm.Tag]lateBulk{}
 	v := h.s.View()
 	defer v.Close()
 	for id, a := range absences {
-		if a.Since != 0 && now.Sub(a.Since) >= limit && v.Current(id) != nil {
-			missing[id] = Absent{a.Since, a.Listings == 0}
+		if a.Since != 0 && v.Current(id) != nil {
+			missing[id] = Absent{a.Since, now.Sub(a.Since) >= limit, a.Listings == 0}
 		}
 	}
 	for tag, b := range v.Bulks() {
@@ -345,12 +351,11 @@ func (h *Health) Silent() why.Cause {
 	return why.Cause{Text: h.cause, Since: jjm.At(h.badSince)}
 }
 
-// Missing returns the attempts that have been missing from listings for UnknownWarn or longer. The map is replaced,
-// never changed in place.
+// Missing returns the attempts that are missing from listings. The map is replaced, never changed in place.
 func (h *Health) Missing() map[jjm.AttemptID]Absent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.overdue.missing
+	return h.overdue.absent
 }
 
 // count returns summaries of the submissions that are not settled and of the missing local jobs; nil if there are none.

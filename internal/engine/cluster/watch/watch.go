@@ -60,6 +60,8 @@ type hears struct {
 	health  *outage.Health
 	failing *outage.Failing
 	holder  holder
+	// suspended has a lock of its own.
+	suspended *suspensions
 }
 
 // times contains how long rounds of successful listings take.
@@ -74,7 +76,7 @@ func New(sys *system.System, s *state.State, ends *endings.Endings, health *outa
 	control Control) *Watcher {
 	w := &Watcher{
 		sys: sys, b: s.B, s: s, ends: ends, kick: make(chan struct{}, 1),
-		hears:    hears{health, failing, holder{sys: sys, b: s.B, s: s, control: control}},
+		hears:    hears{health, failing, holder{sys: sys, b: s.B, s: s, control: control}, &suspensions{}},
 		restarts: map[jjm.AttemptID]int{}, logged: map[jjm.Owner]map[string]bool{}, clocks: clocks{},
 		strays: strays{sys: sys, b: s.B, control: control, seen: map[strayKey]time.Time{},
 			lately: map[jjm.Owner]time.Time{}},
@@ -266,6 +268,7 @@ func (o *observation) of(mem state.Memory) *jjm.LocalJob {
 func (w *Watcher) compare(reports []jjm.Report) observations {
 	v := w.s.View()
 	defer v.Close()
+	w.suspended.prune(v.Memory)
 	seen := observations{ended: map[jjm.AttemptID]jjm.Report{}}
 	for i := range reports {
 		r := &reports[i]
@@ -278,6 +281,7 @@ func (w *Watcher) compare(reports []jjm.Report) observations {
 		own := l != nil && l.Tag == r.Tag && owns(b, l, r.ID)
 		if own {
 			b.See(r.Index, w.cycle)
+			w.suspended.note(l.AttemptID(), r.State == jjm.BatchSuspended, w.asked)
 		}
 		if own && r.State.Alive() && (r.State != jjm.BatchRunning || l.Waits != nil || l.Holding.Now()) {
 			seen.waiting = append(seen.waiting, observation{l.AttemptID(), r})

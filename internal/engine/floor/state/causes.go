@@ -93,7 +93,8 @@ func (g *Grid) Causes() []jjm.Cause {
 		}
 		c := jjm.Cause{Text: t.told, Again: k.again, Jobs: t.jobs, Exit: -1}
 		if t.first >= 0 {
-			c.First, c.Exit = g.Locals[t.first].ID.String(), g.Locals[t.first].Exit
+			l := &g.Locals[t.first]
+			c.First, c.Exit, c.Host = l.ID.String(), l.Exit, l.Host
 		}
 		out = append(out, c)
 	}
