@@ -3,6 +3,8 @@ package web
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"jjm/internal/jjm"
 )
@@ -47,5 +49,30 @@ func TestJob_ShowsTheLastLinesOfStandardError(t *testing.T) {
 	}
 	if r, text := answer(t, p, "ann", "/jobs/17.1"); r.StatusCode != 200 || strings.Contains(text, "<pre") {
 		t.Errorf("while all reads hang: %d\n%s", r.StatusCode, text)
+	}
+}
+
+// All reads of standard error together hold up a page for at most errorTime, even if the reads hang and do not heed
+// their context. The page is shown without these lines. When the reads end, the next page shows the lines.
+func TestJob_AReadThatHangsHoldsUpNoPage(t *testing.T) {
+	for _, path := range []string{"/jobs/17", "/jobs/17.1"} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.locals[1].State, f.held = jjm.Failed, make(chan struct{})
+			f.errors = map[string]string{"17.1": "late", "17.2": "late", "17.3": "late"}
+			f.jobs[1].Causes = []jjm.Cause{{Text: "a", First: "17.1"}, {Text: "b", First: "17.2"}, {Text: "c", First: "17.3"}}
+			p := f.page(Config{Tokens: tokenFile(t)}, -1)
+			// provoked: the clock of the bubble moves only while everything waits, so a page that waits longer has the lines
+			time.AfterFunc(errorTime+time.Millisecond, func() { close(f.held) })
+			r, text := answer(t, p, "ann", path)
+			if r.StatusCode != 200 || !strings.Contains(text, "Evidence") || strings.Contains(text, ">late<") {
+				t.Errorf("%s while reads hang: %d\n%s", path, r.StatusCode, text)
+			}
+			<-f.held
+			synctest.Wait()
+			if _, text := answer(t, p, "ann", path); !strings.Contains(text, ">late<") {
+				t.Errorf("%s after the reads: no lines of standard error in\n%s", path, text)
+			}
+		})
 	}
 }

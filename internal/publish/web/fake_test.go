@@ -29,6 +29,7 @@ type fake struct {
 	clusters      []wire.Cluster
 	busy          bool              // the account database does not answer
 	errors        map[string]string // the standard error of local jobs
+	held          chan struct{}     // if set, no file is read before it is closed
 	excluded      []jjm.Exclusion
 	checks        []wire.HealthCheck
 	healths       int // how often the checks were asked for
@@ -66,8 +67,11 @@ func (f *fake) exclude(context.Context, wire.Caller, wire.ExcludeRequest) (wire.
 	return wire.ExcludeAnswer{Excluded: &wire.Excluded{Hosts: slices.Clone(f.excluded)}}, nil
 }
 
-// cat sends the standard error of a local job.
+// cat sends the standard error of a local job. Like a read from a file system that hangs, it does not heed its context.
 func (f *fake) cat(_ context.Context, c wire.Caller, r wire.CatRequest, out *serve.Stream[wire.CatAnswer]) error {
+	if f.held != nil {
+		<-f.held
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	text, ok := f.errors[r.Job().String()]
