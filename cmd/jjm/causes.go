@@ -18,7 +18,7 @@ const (
 	// mostExamples is the greatest number of causes whose example, a local job, is shown with the end of its standard
 	// error.
 	mostExamples = 3
-	// lastColumns is the greatest number of columns of a line of this end.
+	// lastColumns is how many columns of each line of this end are shown.
 	lastColumns = 100
 	// examplePatience is the longest wait for the ends of all examples together.
 	examplePatience = 5 * time.Second
@@ -94,7 +94,7 @@ func spoken(st wire.Status) []jjm.Cause {
 		return nil
 	case len(st.Locals) == 0:
 		return st.Causes
-	case len(st.Locals) > 1 || st.Locals[0].State != jjm.Failed && st.Locals[0].Phase != jjm.RetryWait:
+	case len(st.Locals) > 1 || !plain.ShowsErrors(&st.Locals[0]):
 		return nil
 	}
 	return []jjm.Cause{{First: st.Locals[0].ID.String()}}
@@ -121,19 +121,18 @@ func lastWords(daemon *client.Client, causes []jjm.Cause) map[string][]string {
 }
 
 func lastLinesOf(ctx context.Context, daemon *client.Client, local string) []string {
-	req := wire.CatRequest{One: wire.OneRef(local), CatFile: wire.CatFile{File: "stderr"}, Tail: plain.EndBytes}
-	_, r, err := client.Open(ctx, daemon, wire.VerbCat(), req)
+	_, r, err := client.Open(ctx, daemon, wire.VerbCat(), plain.ErrorRequest(local))
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = r.Close() }()
-	text, err := io.ReadAll(io.LimitReader(r, plain.EndBytes))
+	text, err := io.ReadAll(io.LimitReader(r, plain.ErrorBytes))
 	if err != nil {
 		return nil
 	}
-	lines := plain.LastLines(string(text))
-	for i := range lines {
-		lines[i] = shorten(lines[i], lastColumns)
+	lines := plain.ErrorLines(string(text))
+	for i, line := range lines {
+		lines[i] = shorten(line, lastColumns)
 	}
 	return lines
 }

@@ -16,6 +16,7 @@ need shellcheck shellcheck
 need gawk gawk
 need busybox busybox
 need jq jq
+need curl curl
 need systemd-analyze systemd
 need gcc gcc
 need ld binutils

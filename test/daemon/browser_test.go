@@ -2,6 +2,8 @@ package daemon_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,9 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"jjm/internal/api/wire"
 	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/needs"
 )
@@ -144,6 +148,11 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	if out, code := d.says("submit", "fails.toml", "--wait"); code == 0 {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
+	for range 2 { // the second one finds no slot
+		if out, code := d.says("submit", "waits.toml"); code != 0 {
+			t.Fatalf("exit %d\n%s", code, out)
+		}
+	}
 	for _, order := range [][]string{{"pause", "1"}, {"drain", "cluster", "local"}} {
 		if out, code := d.says(append(order, "--reason", hostileReason)...); code != 0 {
 			t.Fatalf("%v: exit %d\n%s", order, code, out)
@@ -152,7 +161,7 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	b := openBrowser(t, proxyTo(t, socket, me))
 	b.visit("/", "farm")
 	for path, want := range map[string]string{"/": "fails", "/clusters/local": "Guarantee", "/jobs/1": "Timeline",
-		"/jobs/1.0": "Attempts", "/jobs/2": "Failures by cause",
+		"/jobs/1.0": "Attempts", "/jobs/2": "the disk of the node is full",
 		"/jobs/2.0": "the disk of the node is full", "/jobs/9": "no job 9"} {
 		b.visit(path, strings.NewReplacer("/", "_", ".", "_").Replace(path))
 		if text := b.value("document.body.innerText"); !strings.Contains(text, want) {
@@ -161,6 +170,9 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 		if title := b.value("document.title"); title == "taken" {
 			t.Errorf("%s: the reason of an order ran as a script", path)
 		}
+	}
+	for _, id := range []string{"4", "4.0"} {
+		b.explains(id, func() string { out, _ := d.says("why", id, "--json"); return out })
 	}
 	for _, path := range []string{"/jobs/1", "/clusters/local"} {
 		b.visit(path, "hostile")
@@ -188,6 +200,8 @@ func (b *browser) updates(file string) {
 	b.t.Helper()
 	b.visit("/jobs/1", "before")
 	b.value("window.stays = 'yes'")
+	b.value(`(window.told = [], new MutationObserver(() => told.push(document.getElementById('news').textContent)).observe(
+		document.getElementById('news'), {childList: true, characterData: true, subtree: true}))`)
 	if shown := b.value("document.getElementById('state').innerText"); !strings.Contains(shown, "running") {
 		b.t.Errorf("a running grid job is shown as\n%s", shown)
 	}
@@ -201,8 +215,69 @@ func (b *browser) updates(file string) {
 		return b.value("document.querySelectorAll('#plot canvas').length") == "1"
 	})
 	b.picture("after")
+	told := "told.filter((text, i) => text === told[i - 1] || !text.startsWith('Grid job 1: ')).length"
+	if last, wrong := b.value("told.at(-1)"), b.value(told); last != "Grid job 1: done" || wrong != "0" {
+		b.t.Errorf("a screen reader is told %s, last %q", b.value("JSON.stringify(told)"), last)
+	}
 	if b.value("window.stays") != "yes" {
 		b.t.Error("the page was loaded again")
+	}
+}
+
+// keys checks that the tab key reaches every control of the list of grid jobs with a visible focus, and that the enter
+// key sorts the list.
+func (b *browser) keys() {
+	b.t.Helper()
+	b.visit("/", "keys")
+	const controls = `[...document.querySelectorAll('a[href], input:not([type=hidden]), button, [tabindex="0"]')]`
+	seen := "0"
+	for n := b.value(controls + ".length"); seen != n; seen = b.value(controls + ".filter(e => e.seen).length") {
+		before := seen
+		b.do(chromedp.KeyEvent("\t"))
+		b.value("document.activeElement.seen = true")
+		if style := b.value("getComputedStyle(document.activeElement).outlineStyle"); style == "none" {
+			b.t.Errorf("no outline of %s", b.value("document.activeElement.outerHTML.slice(0, 80)"))
+		}
+		if seen = b.value(controls + ".filter(e => e.seen).length"); seen == before {
+			b.t.Fatalf("the tab key reaches %s of %s controls", seen, n)
+		}
+	}
+	b.value("document.querySelector('th a[href*=failed]').focus()")
+	b.do(chromedp.KeyEvent("\r"))
+	await.True(b.t, "the enter key sorts the list", func() bool {
+		return b.value("location.search") == "?sort=-failed"
+	})
+}
+
+// explains requires that the page of a waiting job has the texts of "jjm why", and a link to the cluster. why returns
+// the output of "jjm why --json".
+func (b *browser) explains(id string, why func() string) {
+	b.t.Helper()
+	await.Nil(b.t, "the page of "+id+" has the texts of jjm why", func() error {
+		var said wire.Why
+		if err := json.Unmarshal([]byte(why()), &said); err != nil {
+			return err
+		}
+		b.visit("/jobs/"+id, "why_"+id)
+		text := strings.Join(strings.Fields(b.value("document.getElementById('causes').innerText")), " ")
+		causes := said.Causes
+		if said.Grid != nil {
+			causes = append(causes, *said.Grid)
+		}
+		if len(causes) == 0 {
+			return errors.New("jjm why names no cause")
+		}
+		for _, c := range causes {
+			for _, want := range []string{c.Code, c.Text, c.Remedy} {
+				if want = strings.Join(strings.Fields(want), " "); !strings.Contains(text, want) {
+					return fmt.Errorf("no %q in %q", want, text)
+				}
+			}
+		}
+		return nil
+	})
+	if n := b.value(`document.querySelectorAll('#state a[href="/clusters/local"]').length`); n == "0" {
+		b.t.Errorf("the page of %s has no link to its cluster", id)
 	}
 }
 
@@ -215,6 +290,7 @@ func (b *browser) looks() {
 	if at := b.value("document.activeElement.className"); at != "skip" {
 		b.t.Errorf("the first tab stop is %q, want the link to the content", at)
 	}
+	b.keys()
 	b.do(chromedp.EmulateViewport(360, 740))
 	b.colours("dark")
 	for _, path := range []string{"/", "/jobs/1", "/jobs/2.0", "/clusters/local"} {
@@ -226,12 +302,36 @@ func (b *browser) looks() {
 	if dark := b.value("getComputedStyle(document.body).backgroundColor"); dark == light {
 		b.t.Errorf("dark and light pages are both %s", dark)
 	}
+	b.spoken()
 	b.fits()
 }
 
+// spoken checks that a screen reader finds the cells and headings of tables on a narrow screen, where rows are blocks.
+func (b *browser) spoken() {
+	b.t.Helper()
+	b.visit("/", "spoken")
+	tree, err := chromedp.Call(b.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	roles := map[string]int{}
+	for _, n := range tree.Nodes {
+		if !n.Ignored && n.Role != nil {
+			roles[strings.Trim(string(n.Role.Value), `"`)]++
+		}
+	}
+	want := map[string]string{"table": "table", "row": "tr", "columnheader": "th[scope=col]", "rowheader": "th[scope=row]",
+		"cell": "td"}
+	for role, selector := range want {
+		if n := b.value("document.querySelectorAll('" + selector + "').length"); fmt.Sprint(roles[role]) != n {
+			b.t.Errorf("a screen reader finds %d of %s elements %s", roles[role], n, role)
+		}
+	}
+}
+
 // fits checks that every view fits a narrow and a wide screen, with light and with dark colours and with all details
-// open, and that the keyboard reaches the box of each table. On the narrow screen only the table of hosts may scroll
-// sideways, and no text of a table is squeezed into a narrow column.
+// open, that the keyboard reaches the box of each table, that no table scrolls sideways, and that no text of a table is
+// squeezed into a narrow column.
 func (b *browser) fits() {
 	b.t.Helper()
 	for _, colours := range []string{"light", "dark"} {
@@ -264,18 +364,23 @@ func (b *browser) fit(path string, width int) {
 	if b.value("document.documentElement.scrollWidth <= innerWidth") != "true" {
 		b.t.Errorf("%s is %s wide on a screen of %d", path, b.value("document.documentElement.scrollWidth"), width)
 	}
-	for what, expression := range map[string]string{
+	wrong := map[string]string{
 		"tables are not in a box that the keyboard scrolls": `[...document.querySelectorAll('table')].filter(t =>
 			!t.closest('.wide[role=region][tabindex="0"]:is([aria-label],[aria-labelledby])'))`,
-		"tables scroll sideways": `[...document.querySelectorAll('.wide:not(:has(.many))')].filter(w =>
+		"tables scroll sideways": `[...document.querySelectorAll('.wide')].filter(w =>
 			w.scrollWidth > w.clientWidth)`,
 		"cells are narrow and have more than two lines": `[...document.querySelectorAll('tbody :is(th, td)')].filter(c => {
 			const text = document.createRange();
 			text.selectNodeContents(c);
 			const r = text.getBoundingClientRect();
-			return !c.closest('.many') && r.width > 0 && r.width < 110 && r.height > 60})`,
-	} {
-		if n := b.value("(" + expression + ").map(e => e.innerText).join(' | ')"); n != "" {
+			return r.width > 0 && r.width < 110 && r.height > 60})`,
+	}
+	if width < 640 { // rows are blocks
+		wrong["states and texts have less than 200 pixels"] = `[...document.querySelectorAll('td .state, td bdi')].filter(e =>
+			e.parentElement.closest('td').clientWidth < 200)`
+	}
+	for what, expression := range wrong {
+		if n := b.value("(" + expression + ").map(e => e.outerHTML.slice(0, 200)).join(' | ')"); n != "" {
 			b.t.Errorf("%s on a screen of %d: %s: %s", path, width, what, n)
 		}
 	}

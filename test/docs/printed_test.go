@@ -1,7 +1,14 @@
 package docs_test
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,24 +27,21 @@ import (
 // first words of the commands.
 func notRun() map[string]string {
 	return map[string]string{
-		"make demo":                  "builds the programs; internal/testkit and test/daemon run the demo",
-		"make test":                  "runs this test",
-		"make bench":                 "measures for minutes",
-		"go run ./test/bench":        "measures for minutes",
-		"export PATH=$PWD/bin:$PATH": "the test has its programs in PATH",
-		"jjm serve":                  "stays in the foreground; the test starts it for all pages",
-		"jjm serve --adopt":          "stays in the foreground, with the configuration of an installed site",
-		"systemctl":                  "needs systemd and root",
-		"cp -a /var/lib/jjm":         "needs an installed site",
-		"runuser -u alice":           "needs root, an account alice and the scripts of a gatekeeper",
-		"condor_status":              "needs a collector",
-		"printf '{":                  "needs the socket of an installed site",
-		"TOKEN=":                     "is the token of account alice",
-		"curl -H":                    "needs a token file of account alice and web.listen",
-		"scripts/":                   "needs root; TestInstall_Languages installs them below a folder",
-		"globus-gatekeeper-admin":    "needs Globus",
-		"cp adapters/all/":           "writes in the source; adapters/all runs it",
-		"go test ./adapters/farm":    "is the test of a new adapter; adapters/all runs it",
+		"make demo":               "builds the programs; internal/testkit and test/daemon run the demo",
+		"make test":               "runs this test",
+		"make bench":              "measures for minutes",
+		"go run ./test/bench":     "measures for minutes",
+		"jjm serve":               "stays in the foreground; the test starts it for all pages",
+		"jjm serve --adopt":       "stays in the foreground, with the configuration of an installed site",
+		"systemctl":               "needs systemd and root",
+		"cp -a /var/lib/jjm":      "needs an installed site",
+		"runuser -u alice":        "needs root, an account alice and the scripts of a gatekeeper",
+		"condor_status":           "needs a collector",
+		"printf '{":               "needs the socket of an installed site",
+		"scripts/":                "needs root; TestInstall_Languages installs them below a folder",
+		"globus-gatekeeper-admin": "needs Globus",
+		"cp adapters/all/":        "writes in the source; adapters/all runs it",
+		"go test ./adapters/farm": "is the test of a new adapter; adapters/all runs it",
 	}
 }
 
@@ -59,10 +63,12 @@ type printed struct {
 }
 
 var (
-	anyFence  = regexp.MustCompile("(?ms)^```([a-z]*).*?\n(.*?)^```$")
-	starts    = regexp.MustCompile(`^(?:\$ |jjm |make |go |export |systemctl |cp |curl |condor_status |scripts/|globus-)`)
-	inSource  = regexp.MustCompile(`(?:^| )(?:\./)?((?:scripts|adapters/all|test)/\S+)`)
-	isMessage = regexp.MustCompile(`^jjm [a-z-]+: `)
+	anyFence = regexp.MustCompile("(?ms)^```([a-z]*).*?\n(.*?)^```$")
+	starts   = regexp.MustCompile(`^(?:\$ |jjm |make |go |export |systemctl |cp |curl |condor_status |scripts/|globus-)`)
+	inSource = regexp.MustCompile(`(?:^| )(?:\./)?((?:scripts|adapters/all|test)/\S+)`)
+	// assignment matches a command that sets a variable for the commands below it.
+	assignment = regexp.MustCompile(`^(?:export )?[A-Z_]+=\S+$`)
+	isMessage  = regexp.MustCompile(`^jjm [a-z-]+: `)
 )
 
 // printedBlocks returns, in order, the commands of each block of a page.
@@ -109,6 +115,7 @@ type newcomer struct {
 func TestPages_RunAsPrinted(t *testing.T) {
 	t.Parallel()
 	needs.Program(t, "jq", "jq")
+	needs.Program(t, "curl", "curl")
 	home, err := os.MkdirTemp("", "jjmp") // the path must be short enough for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +155,8 @@ func newcomers(t *testing.T, home string) (env []string, state string) {
 	return env, state
 }
 
-// serve starts one daemon for all pages. Its clusters have the names that the pages use.
+// serve starts one daemon for all pages. Its clusters have the names that the pages use. Its web page listens on a
+// socket and has an empty file of tokens, web.tokens. The file web.port has a port that leads to this socket.
 func (n *newcomer) serve() {
 	config, err := os.ReadFile("testdata/printed/site.toml")
 	if err != nil {
@@ -157,11 +165,30 @@ func (n *newcomer) serve() {
 	if err := os.MkdirAll(n.home+"/.config/jjm", 0o700); err != nil {
 		n.t.Fatal(err)
 	}
-	path := n.home + "/.config/jjm/site.toml"
-	if err := os.WriteFile(path, config, 0o600); err != nil {
-		n.t.Fatal(err)
+	path, socket, tokens := n.home+"/.config/jjm/site.toml", n.home+"/web.sock", n.home+"/web.tokens"
+	config = fmt.Appendf(config, "\n[web]\nlisten = %q\ntokens = %q\n", socket, tokens)
+	for file, text := range map[string][]byte{path: config, tokens: nil, n.home + "/web.port": webPort(n.t, socket)} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			n.t.Fatal(err)
+		}
 	}
 	serve(n.t, n.home, append(slices.Clone(n.env), "JJM_CONFIG="+path))
+}
+
+// webPort passes requests at a free port of this machine on to the socket of a web page, and returns the port.
+func webPort(t *testing.T, socket string) []byte {
+	t.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "jjm"})
+	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(port)
 }
 
 // end kills all unfinished grid jobs, because their processes would outlive the daemon, and waits until they have
@@ -200,7 +227,7 @@ func (n *newcomer) page(name string, blocks [][]printed, left, unused map[string
 				continue
 			}
 			n.runs(name, dir, exports.String(), command, real)
-			if strings.HasPrefix(command.line, "export ") {
+			if assignment.MatchString(command.line) {
 				exports.WriteString(command.line + "\n")
 			}
 		}
@@ -307,8 +334,9 @@ func (n *newcomer) runs(page, dir, exports string, command printed, real map[str
 // are the first words of the commands.
 func instead() map[string]string {
 	return map[string]string{
-		"jjm advertise --now":                "this site is not advertised", // there is no collector
-		"jjm exclude wn13":                   "exclude.cluster is missing",  // this site has several clusters
+		"curl -H":                            "<dt>Name</dt><dd><bdi>watched</bdi></dd>", // the page of the job
+		"jjm advertise --now":                "this site is not advertised",              // there is no collector
+		"jjm exclude wn13":                   "exclude.cluster is missing",               // this site has several clusters
 		"jjm find --host wn13":               "no job that this account may see fits",
 		"jjm find --host node7 --at":         "no job that this account may see fits",
 		"jjm health":                         "JJM ", // no cluster is down

@@ -29,24 +29,6 @@ func Printable(s string) string { return escape(s, "") }
 // PrintableLines is [Printable], but it keeps newlines and tabs.
 func PrintableLines(s string) string { return escape(s, "\n\t") }
 
-const (
-	// EndBytes is how many bytes at the end of a file are enough for LastLines.
-	EndBytes = 4 << 10
-	// endLines is the greatest number of lines of LastLines.
-	endLines = 5
-)
-
-// LastLines returns the last 5 lines of a text from outside that are not empty, each as from [Printable].
-func LastLines(text string) (lines []string) {
-	for line := range strings.Lines(text) {
-		// Blanks at the beginning stay: compilers and interpreters use them to point at a place in the line above.
-		if line = strings.TrimRight(Printable(strings.TrimRight(line, "\r\n")), " "); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return lines[max(0, len(lines)-endLines):]
-}
-
 func escape(s, keep string) string {
 	harmless := func(r rune) bool { return unicode.IsPrint(r) || strings.ContainsRune(keep, r) }
 	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !harmless(r) }) < 0 {

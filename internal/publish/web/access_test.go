@@ -72,7 +72,7 @@ func TestAccess_WhoSeesWhat(t *testing.T) {
 		code, text := fetch(t, c.at, "/", c.header)
 		var sees []string
 		for _, user := range []string{"ann", "bob"} {
-			if strings.Contains(text, `<td data-as="Owner"><bdi>`+user+"</bdi></td>") {
+			if strings.Contains(text, `<td data-label="Owner"><bdi>`+user+"</bdi></td>") {
 				sees = append(sees, user)
 			}
 		}

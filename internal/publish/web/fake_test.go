@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/api/plain"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -22,13 +21,19 @@ import (
 
 // fake is a site in memory.
 type fake struct {
-	mu       sync.Mutex
-	jobs     []wire.Status // the newest first; Owner is "ann" or "bob"
-	locals   []jjm.LocalJob
-	journal  []jjm.JournalEntry
-	site     []jjm.JournalEntry // the entries that belong to no grid job
-	clusters []wire.Cluster
-	busy     bool // the account database does not answer
+	mu            sync.Mutex
+	jobs          []wire.Status // the newest first; Owner is "ann" or "bob"
+	locals        []jjm.LocalJob
+	journal       []jjm.JournalEntry
+	site          []jjm.JournalEntry // the entries that belong to no grid job
+	clusters      []wire.Cluster
+	busy          bool              // the account database does not answer
+	errors        map[string]string // the standard error of local jobs
+	held          chan struct{}     // if set, no file is read before it is closed
+	excluded      []jjm.Exclusion
+	checks        []wire.HealthCheck
+	healths       int // how often the checks were asked for
+	lists, urgent int // how often the list, and the local jobs of a grid job, were read
 }
 
 // uids are the accounts of the fake. The account root is an administrator.
@@ -37,13 +42,47 @@ var uids = map[string]int{"root": 0, "ann": 1001, "bob": 1002}
 func (f *fake) verbs() []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbClusters(), serve.Anyone, f.askClusters),
-		serve.Handle(wire.VerbExclude(), serve.Owners, f.exclude),
-		serve.HandleStream(wire.VerbCat(), serve.Owners, f.cat),
 		serve.Handle(wire.VerbList(), serve.Owners, f.list),
 		serve.Handle(wire.VerbStatus(), serve.Owners, f.status),
 		serve.Handle(wire.VerbWhy(), serve.Owners, f.why),
 		serve.Handle(wire.VerbHistory(), serve.Owners, f.history),
+		serve.Handle(wire.VerbHealth(), serve.Anyone, f.health),
+		serve.Handle(wire.VerbExclude(), serve.Owners, f.exclude),
+		serve.HandleStream(wire.VerbCat(), serve.Owners, f.cat),
 	}
+}
+
+// health returns the checks of the site.
+func (f *fake) health(context.Context, wire.Caller, wire.HealthRequest) (wire.HealthAnswer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.healths++
+	return wire.HealthAnswer{Health: &wire.Health{Checks: slices.Clone(f.checks)}}, nil
+}
+
+// exclude lists the excluded hosts.
+func (f *fake) exclude(context.Context, wire.Caller, wire.ExcludeRequest) (wire.ExcludeAnswer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return wire.ExcludeAnswer{Excluded: &wire.Excluded{Hosts: slices.Clone(f.excluded)}}, nil
+}
+
+// cat sends the standard error of a local job. Like a read from a file system that hangs, it does not heed its context.
+func (f *fake) cat(_ context.Context, c wire.Caller, r wire.CatRequest, out *serve.Stream[wire.CatAnswer]) error {
+	if f.held != nil {
+		<-f.held
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text, ok := f.errors[r.Job().String()]
+	if s := f.one(c, r.Job()); s.Lookup.Error != nil || !ok || r.File != "stderr" || r.Tail == 0 {
+		return jjm.Errorf(jjm.Gone, "no %s of %s", r.File, r.Job())
+	}
+	if err := out.Begin(wire.CatAnswer{}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // set changes the site.
@@ -59,28 +98,10 @@ func (f *fake) askClusters(context.Context, wire.Caller, wire.ClustersRequest) (
 	return wire.ClustersAnswer{Clusters: append([]wire.Cluster(nil), f.clusters...)}, nil
 }
 
-func (f *fake) exclude(context.Context, wire.Caller, wire.ExcludeRequest) (wire.ExcludeAnswer, error) {
-	return wire.ExcludeAnswer{Excluded: &wire.Excluded{Hosts: []jjm.Exclusion{
-		{Cluster: "ill", Host: "wn3", Reason: "disk " + hostile, By: "root", Since: 1000, Until: 7_200_000},
-		{Cluster: "ill", Host: "wn4", Reason: "fan", By: "root", Since: 1000}}}}, nil
-}
-
-// cat sends a standard error with a long last line, or an error for local job 17.2.
-func (f *fake) cat(_ context.Context, c wire.Caller, r wire.CatRequest, out *serve.Stream[wire.CatAnswer]) error {
-	ref := r.Job()
-	if r.File != "stderr" || r.Tail != plain.EndBytes || ref.Grid != 17 || !c.May(uids["ann"]) || ref.Has(2) {
-		return jjm.Errorf(jjm.Gone, "there is no such file")
-	}
-	if err := out.Begin(wire.CatAnswer{}); err != nil {
-		return err
-	}
-	_, err := io.WriteString(out, "one\ntwo\nthree\n\n  four "+hostile+"\nfive\nsix "+strings.Repeat("x", 900)+"\n")
-	return err
-}
-
 func (f *fake) list(_ context.Context, c wire.Caller, r wire.ListRequest) (a wire.StatusAnswer, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.lists++
 	for _, s := range f.jobs {
 		if l := r.List; l.Owner != "" && c.Admin && l.Owner != s.Owner || l.Type != "" && l.Type != s.Type ||
 			l.Status != "" && !slices.Contains(strings.Split(l.Status, ","), s.Lookup.Status) {
@@ -100,6 +121,7 @@ func (f *fake) status(_ context.Context, c wire.Caller, r wire.StatusRequest) (a
 	for _, ref := range r.Jobs {
 		s := f.one(c, ref)
 		if u := r.Urgent; u != nil && !ref.Locals && s.Lookup.Error == nil {
+			f.urgent++
 			var own []jjm.LocalJob
 			for _, l := range f.locals {
 				if l.ID.Grid == ref.Grid {
@@ -186,8 +208,7 @@ const hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e
 // newFake returns a site with the grid jobs 18 of bob and 17 of ann, which has 30 local jobs.
 func newFake() *fake {
 	f := &fake{clusters: []wire.Cluster{{Name: "farm", Kind: "slurm", Healthy: true, LastSeen: 1, Running: 4, Slots: 8},
-		{Name: "ill", Kind: "pbs", Cause: "qstat: " + hostile, Remedy: "ask " + hostile, Trouble: []string{hostile},
-			Since: 1000}}}
+		{Name: "ill", Kind: "pbs", Cause: "qstat: " + hostile, Trouble: []string{hostile}, Since: 1000}}}
 	job := func(id jjm.GridID, owner string) wire.Status {
 		return wire.Status{Name: hostile, Type: "script", Owner: owner, Accepted: 1000, Cluster: "farm",
 			Clusters: []string{"farm"}, Request: jjm.Request{Cores: 1, MemoryMB: 200},

@@ -22,12 +22,14 @@ type farm struct {
 	Known         bool // the reader has an account
 	Clusters      []clusterRow
 	LeftOut       int // clusters
+	// Health is set for administrators.
+	Health *siteHealth
 	// Jobs are the grid jobs of the reader on this page.
 	Jobs gridList
 }
 
-// clusterRow is one cluster in a table. Cause, Remedy, and Excluded, the number of excluded hosts, are set only for
-// readers with an account.
+// clusterRow is one cluster in a table. Cause, Remedy, which is what a person can do about the trouble, and Excluded,
+// the number of excluded hosts, are set only for readers with an account.
 type clusterRow struct {
 	Name, Kind, State               string
 	Waiting, Queued, Running, Slots int
@@ -65,28 +67,32 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	if !v.known {
 		return out, nil
 	}
-	hosts, err := p.exclusions(ctx, v)
+	if v.Admin {
+		found := p.health(ctx, v)
+		out.Health = &found
+	}
+	excluded, err := p.excluded(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	for i := range out.Clusters {
-		out.Clusters[i].Excluded = len(hosts[out.Clusters[i].Name])
+		out.Clusters[i].Excluded = len(excluded[out.Clusters[i].Name])
 	}
 	out.Jobs, err = p.grids(ctx, v, q)
 	return out, err
 }
 
-// exclusions returns the excluded hosts of each cluster.
-func (p *Page) exclusions(ctx context.Context, v viewer) (map[string][]jjm.Exclusion, error) {
+// excluded returns the exclusions of hosts that are in force, by cluster.
+func (p *Page) excluded(ctx context.Context, v viewer) (map[string][]jjm.Exclusion, error) {
 	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbExclude(), v.Caller, wire.ExcludeRequest{})
 	if err != nil || a.Excluded == nil {
 		return nil, err
 	}
-	out := map[string][]jjm.Exclusion{}
+	by := map[string][]jjm.Exclusion{}
 	for _, e := range a.Excluded.Hosts {
-		out[e.Cluster] = append(out[e.Cluster], e)
+		by[e.Cluster] = append(by[e.Cluster], e)
 	}
-	return out, nil
+	return by, nil
 }
 
 // rowOf returns the table row of a cluster. Its state is the first of these that applies: an open circuit breaker,
@@ -115,10 +121,11 @@ func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 
 // clusterView is the page of one cluster. Cluster is nil for readers who see only counts.
 type clusterView struct {
-	Row      clusterRow
-	Cluster  *wire.Cluster
+	Row     clusterRow
+	Cluster *wire.Cluster
+	Limits  [][2]string
+	// Excluded are the excluded hosts of the cluster.
 	Excluded []jjm.Exclusion
-	Limits   [][2]string
 }
 
 // cluster returns the view of one cluster.
@@ -136,11 +143,9 @@ func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, err
 		if v.known {
 			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // these values change all the time
 			out.Cluster, out.Limits = c, limitsOf(c.Limits)
-			hosts, err := p.exclusions(ctx, v)
-			if err != nil {
-				return nil, err
-			}
-			out.Excluded = hosts[c.Name]
+			excluded, err := p.excluded(ctx, v)
+			out.Excluded = excluded[c.Name]
+			return out, err
 		}
 		return out, nil
 	}

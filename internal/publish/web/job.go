@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"jjm/internal/api/plain"
@@ -39,7 +40,8 @@ type jobDetail struct {
 	Locals   []localRow
 	Why      *wire.Why
 	Evidence []example
-	Endings  []ending
+	// Errors are the last lines that the local job wrote to standard error.
+	Errors   []string
 	Usage    []report.Resource
 	Attempts []wire.Attempt
 	Curve    []point
@@ -62,9 +64,11 @@ type localRow struct {
 	Text string // the timeline in words
 }
 
-// example is a local job that failed, with the evidence about its last attempt.
+// example is a local job that failed, with the evidence about its last attempt, and the last lines that the local job
+// wrote to standard error.
 type example struct {
 	Local, Text string
+	Errors      []string
 }
 
 // job returns the view of a grid job, with up to mostLocals of its local jobs, or of one local job.
@@ -76,6 +80,11 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 	ref, err := jjm.ParseRef(r.PathValue("id"))
 	if err != nil || ref.Locals && !ref.One() {
 		return nil, jjm.Errorf(jjm.Gone, "%.40q is no id of a job: want an id such as 17 or 17.3", r.PathValue("id"))
+	}
+	if ref.Locals {
+		if err := checkQuery(r.URL.RawQuery, nil); err != nil {
+			return nil, err
+		}
 	}
 	from, err := number(r, "from")
 	if err != nil {
@@ -94,6 +103,23 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 		out.Next = out.From + mostLocals
 	}
 	return out, nil
+}
+
+// settledJob returns the row of a grid job in the list of grid jobs if the grid job is over, else "". The local jobs of
+// a grid job that is over cannot change before the grid job is reopened or removed, which its row shows. The daemon
+// reads one row, and no local jobs.
+func (p *Page) settledJob(ctx context.Context, v viewer, r *http.Request) (string, error) {
+	ref, err := jjm.ParseRef(r.PathValue("id"))
+	if err != nil {
+		return "", nil // the view returns the mistake
+	}
+	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbList(), v.Caller,
+		wire.ListRequest{List: &wire.List{All: true, Before: int64(ref.Grid) + 1, Limit: 1}})
+	if err != nil || len(a.Status) != 1 || a.Status[0].Lookup.ID != ref.Grid || !a.Status[0].Over() {
+		return "", err
+	}
+	row, err := json.Marshal(a.Status[0])
+	return string(row), err
 }
 
 // status returns the status of a job. If it is a grid job, the status has the part urgent of its local jobs. If the
@@ -155,7 +181,7 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 			return err
 		}
 	}
-	p.endings(ctx, v, out)
+	p.addErrors(ctx, v, out)
 	out.Usage = report.Resources(&out.S, out.One)
 	out.draw(history.History, now)
 	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,
@@ -171,6 +197,11 @@ func (p *Page) hosts(ctx context.Context, v viewer, out *jobView) error {
 		out.Hosts, out.MoreHosts = report.HostRows(s.Hosts)[1:], report.OtherHosts(s.MoreHosts)
 	}
 	return err
+}
+
+// hostHeads returns the headings of the table of the hosts, one for each cell of report.HostRows.
+func hostHeads() []string {
+	return []string{"Host", "Running", "Ended", "Failed", "Share", "Mean wall", "Mean CPU", "Compared"}
 }
 
 // idsOf returns the ids of local jobs.
@@ -222,7 +253,7 @@ func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 		case err != nil:
 			return err
 		case s.Detail != nil && s.Detail.Evidence != nil:
-			out.Evidence = append(out.Evidence, example{c.First, s.Detail.Evidence.Text()})
+			out.Evidence = append(out.Evidence, example{Local: c.First, Text: s.Detail.Evidence.Text()})
 		}
 	}
 	return nil

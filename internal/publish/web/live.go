@@ -22,6 +22,9 @@ const (
 	// that is gone. eventTime is the time in which a listener must read an event.
 	aliveEvery = 15 * time.Second
 	eventTime  = 10 * time.Second
+	// mostSettled bounds how often in succession a settled view is not read. Then it is read, because it may show a fact
+	// that its settled state lacks, such as a notice that was given up.
+	mostSettled = 150
 )
 
 // listeners counts the browsers that receive live updates, in total and by account.
@@ -80,7 +83,8 @@ func (p *Page) live(name string) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
-		p.watch(ctx, name, v, r, &events{w, http.NewResponseController(w)}, version)
+		p.watch(ctx, &watched{p: p, name: name, v: v, r: r, version: version},
+			&events{w, http.NewResponseController(w)})
 	}
 }
 
@@ -92,10 +96,49 @@ func (p *Page) version(ctx context.Context, name string, v viewer, r *http.Reque
 	return version, err
 }
 
+// watched is a view that a listener watches.
+type watched struct {
+	p    *Page
+	name string
+	v    viewer
+	r    *http.Request
+
+	version string // the last version of the view
+	settled string // the settled state of this version, "" if the view is not settled
+	kept    int    // how often in succession the view was not read, because it is settled
+}
+
+// next returns the present version of the view. It does not read the view while its settled state is unchanged.
+func (w *watched) next(ctx context.Context) (string, error) {
+	settled := w.settle(ctx)
+	if w.kept++; settled != "" && settled == w.settled && w.kept <= mostSettled {
+		return w.version, nil
+	}
+	version, err := w.p.version(ctx, w.name, w.v, w.r)
+	w.version, w.settled, w.kept = version, settled, 0
+	return version, err
+}
+
+// settle returns the settled state of the view, "" if the view is not settled or the state cannot be read.
+func (w *watched) settle(ctx context.Context) string {
+	ask := w.p.views[w.name].settled
+	if ask == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	state, err := ask(ctx, w.v, w.r)
+	if err != nil {
+		return ""
+	}
+	return state
+}
+
 // watch sends the version of a view, and sends the version again at every change. It returns when the listener is gone
 // or ctx ends. An error about the view, for example because its job was removed, is sent as a change; the page then
 // shows the error.
-func (p *Page) watch(ctx context.Context, name string, v viewer, r *http.Request, out *events, version string) {
+func (p *Page) watch(ctx context.Context, view *watched, out *events) {
+	version := view.version
 	// The server's time to read a request does not apply to a listener.
 	if out.to.SetReadDeadline(time.Time{}) != nil || !out.send("event: version\ndata: "+version) {
 		return
@@ -112,7 +155,7 @@ func (p *Page) watch(ctx context.Context, name string, v viewer, r *http.Request
 				return
 			}
 		case <-tick.C:
-			now, err := p.version(ctx, name, v, r)
+			now, err := view.next(ctx)
 			if err != nil && jjm.KindOf(err) != jjm.Gone {
 				continue // the daemon is busy
 			}

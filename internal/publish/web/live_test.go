@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 	"jjm/internal/testkit/await"
 )
 
@@ -71,6 +73,34 @@ func TestLive_SendsAVersionAtEachChange(t *testing.T) {
 		if _, text := answer(t, p, "ann", path); second == first || !strings.Contains(text, second) {
 			t.Errorf("%s: version %s after %s", path, second, first)
 		}
+	}
+}
+
+// The local jobs of a grid job that is over are not read at each poll. A grid job that is reopened is watched again.
+func TestLive_TheLocalJobsOfAGridJobThatIsOverAreNotRead(t *testing.T) {
+	f := newFake()
+	f.jobs[1].Lookup.Status = "done"
+	at := listen(t, f.page(Config{Tokens: tokenFile(t)}, -1), "tcp", "127.0.0.1:0")
+	_, all := subscribe(t, at, "ann", "/jobs/17")
+	first := receive(t, all)
+	count := func() (lists, urgent int) {
+		f.set(func() { lists, urgent = f.lists, f.urgent })
+		return lists, urgent
+	}
+	const polls = 2 * mostSettled
+	await.True(t, "the page is polled", func() bool { lists, _ := count(); return lists > polls })
+	// One read is the first, one fills the settled state, and one is due after mostSettled polls.
+	if lists, urgent := count(); urgent > 3+lists/mostSettled {
+		t.Errorf("%d polls read the local jobs %d times", lists, urgent)
+	}
+	f.set(func() { f.jobs[1].Reopening = &wire.Reopening{Generation: 2} })
+	second := receive(t, all)
+	if second == first {
+		t.Errorf("version %s of a reopened grid job", second)
+	}
+	f.set(func() { f.jobs[1].Reopening, f.jobs[1].Lookup.Status, f.locals[3].State = nil, "running", jjm.Failed })
+	if third := receive(t, all); third == second {
+		t.Errorf("version %s of a grid job that runs again", third)
 	}
 }
 

@@ -66,18 +66,21 @@ type Page struct {
 	asks      chan struct{}
 	reads     chan struct{} // reads of files that run
 	listeners listeners
+	checks    checks
 	views     map[string]view
 	layouts   map[string]*template.Template
 }
 
 // view is one kind of page. state returns the content whose changes are sent to listeners, that is, to browsers that
-// show the page. fill, if set, adds the content that is read only once, when the page is shown. params are the names of
-// the parameters that the address may have.
+// show the page. fill, if set, adds the content that is read only once, when the page is shown. takes are the names of
+// the parameters that an address of the page may have. settled, if set, returns a short state of the view, "" if the
+// view can change while the short state does not. It costs much less than state.
 type view struct {
 	state func(context.Context, viewer, *http.Request) (any, error)
 	fill  func(context.Context, viewer, any) error
+	takes []string
 
-	params []string
+	settled func(context.Context, viewer, *http.Request) (string, error)
 }
 
 // New returns the web page of the site. It starts no listener and no goroutine.
@@ -91,9 +94,9 @@ func New(c Config, d Deps) *Page {
 	p.who = gatekeeper{header: c.UserHeader, proxyUID: proxy, tokens: tokens{path: c.Tokens, log: d.Log},
 		accounts: accounts{lookup: d.Account, now: d.Now, known: map[string]knownAccount{}}}
 	p.views = map[string]view{
-		"farm":    {p.farm, p.fillFarm, gridParams()},
-		"cluster": {p.cluster, nil, nil},
-		"job":     {p.job, p.fillJob, []string{"from"}},
+		"farm":    {p.farm, p.fillFarm, gridParams(), nil},
+		"cluster": {p.cluster, nil, nil, nil},
+		"job":     {p.job, p.fillJob, []string{"from"}, p.settledJob},
 	}
 	for name := range p.views {
 		p.layouts[name] = layout(name)
@@ -191,7 +194,7 @@ func title(name string, r *http.Request) string {
 // the error is of kind Busy.
 func (p *Page) ask(ctx context.Context, name string, v viewer, r *http.Request, whole bool) (state any, version string,
 	err error) {
-	if err := checkParams(r.URL.RawQuery, p.views[name].params); err != nil {
+	if err := checkQuery(r.URL.RawQuery, p.views[name].takes); err != nil {
 		return nil, "", err
 	}
 	select {

@@ -114,11 +114,11 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 		"/clusters/farm": {"<dd>slurm</dd>", "0 waiting, 0 queued, 4 running"},
 		"/clusters/ill":  {"In trouble since", "<h3>Trouble</h3>"},
 		"/jobs/17": {"1 of 30 completed", "28 running", "What unfinished local jobs wait for", "Failures by cause",
-			"Evidence of the examples", "<dt><a href=\"/jobs/17.1\">17.1</a></dt>", "<td>200 MiB</td>",
+			"Evidence of the examples", "<dt><a href=\"/jobs/17.1\">17.1</a></dt>", ">200 MiB</td>",
 			"queued 1 min, running 1 min, collecting 1 s", `data-at="122000" data-n="1"`,
 			"mean wall 2.4 times the mean of the other hosts", "and 4 other hosts", `href="/jobs/17?from=25">Next`},
 		"/jobs/17?from=25": {`<a href="/jobs/17.29">17.29</a>`, `href="/jobs/17?from=0">Previous`},
-		"/jobs/17.3": {"<td>100 MiB at most, 50.0 %<svg class", "30 s of processor time, 50.0 % of the cores",
+		"/jobs/17.3": {">100 MiB at most, 50.0 %<svg class", "30 s of processor time, 50.0 % of the cores",
 			"<h3>Evidence</h3>", "The attempts of this local job", `<a href="/jobs/17">17</a>`},
 	} {
 		_, text := answer(t, p, "ann", path)
@@ -131,55 +131,6 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 	_, text := answer(t, p, "ann", "/jobs/17")
 	if strings.Count(text, `<th scope="row"><a href="/jobs/17.`) != mostLocals {
 		t.Errorf("not %d local jobs in\n%s", mostLocals, text)
-	}
-}
-
-// Readers with an account see what to do about a cluster in trouble, and which hosts are excluded, why, and until when.
-func TestPage_ClustersHaveTheirRemedyAndExcludedHosts(t *testing.T) {
-	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
-	until := jjm.Time(7_200_000).Local()
-	for path, all := range map[string][]string{
-		"/": {"What to do: <bdi>ask &lt;script&gt;", `<a href="/clusters/ill#excluded">2 hosts excluded</a>`},
-		"/clusters/ill": {"<dt>What to do</dt><dd><bdi>ask &lt;script&gt;", "<bdi>wn3</bdi>", "disk &lt;script&gt;", until,
-			"<bdi>fan</bdi>", "somebody includes it"},
-	} {
-		_, text := answer(t, p, "ann", path)
-		_, public := answer(t, p, "", path)
-		for _, want := range all {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: no %q in\n%s", path, want, text)
-			}
-			if strings.Contains(public, want) {
-				t.Errorf("%s: a reader without an account sees %q", path, want)
-			}
-		}
-	}
-	if _, text := answer(t, p, "ann", "/clusters/farm"); strings.Contains(text, "wn3") ||
-		!strings.Contains(text, "No host of this cluster is excluded.") {
-		t.Errorf("the excluded hosts of another cluster:\n%s", text)
-	}
-}
-
-// A failed local job, and the groups of failures, have the last lines of standard error: inert, and limited in size.
-func TestPage_FailuresHaveTheLastLinesOfStandardError(t *testing.T) {
-	f := newFake()
-	f.locals[1].State, f.locals[2].State = jjm.Failed, jjm.Failed
-	p := f.page(Config{Tokens: tokenFile(t)}, -1)
-	for path, shown := range map[string]bool{"/jobs/17": true, "/jobs/17.1": true, "/jobs/17.2": false,
-		"/jobs/17.3": false} {
-		r, text := answer(t, p, "ann", path)
-		for _, want := range []string{"<code>jjm cat 17.1 --stderr</code>", "<pre><bdi>two</bdi>\n<bdi>three</bdi>\n",
-			"<bdi>  four &lt;script&gt;alert(1)", "<bdi>six " + strings.Repeat("x", maxText-4) + " ...</bdi>\n</pre>"} {
-			if r.StatusCode != 200 || strings.Contains(text, want) != shown {
-				t.Errorf("%s: %d, %q: want %t in\n%s", path, r.StatusCode, want, shown, text)
-			}
-		}
-	}
-	for range mostReads {
-		p.reads <- struct{}{}
-	}
-	if r, text := answer(t, p, "ann", "/jobs/17.1"); r.StatusCode != 200 || strings.Contains(text, "<pre>") {
-		t.Errorf("while all reads hang: %d\n%s", r.StatusCode, text)
 	}
 }
 
@@ -324,6 +275,39 @@ func TestFarm_StatesOfClusters(t *testing.T) {
 	} {
 		if got := rowOf(&c, false, 5).State; got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A cluster in trouble shows what a person can do, in the words of "jjm clusters", and its excluded hosts. Readers
+// without an account see neither.
+func TestFarm_ShowsRemediesAndExcludedHosts(t *testing.T) {
+	f := newFake()
+	f.clusters[1].Remedy = "qstat -B shows whether it runs; " + hostile
+	f.clusters[1].Unlisted = []wire.Unlisted{{Account: "ann", Since: 5, Cause: "the listing of ann fails"}}
+	f.clusters[1].Learnt = []wire.LearntLimit{{Account: "ann", Jobs: 7, Since: 5, Until: 6, Cause: "too many jobs"}}
+	f.excluded = []jjm.Exclusion{{Cluster: "ill", Host: "wn13", Reason: "no disk " + hostile, By: "eve", Since: 1000},
+		{Cluster: "ill", Host: "wn14", Reason: "slow", By: "eve", Since: 1000, Until: 86_400_000}}
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	for path, all := range map[string][]string{
+		"/": {"What to do: <bdi>qstat -B shows whether it runs; &lt;script",
+			`<a href="/clusters/ill#excluded">2 hosts excluded</a>`},
+		"/clusters/ill": {"<dt>What to do</dt><dd><bdi>qstat -B shows", `id="excluded"`, "<bdi>wn13</bdi>",
+			"no disk &lt;script", "somebody includes it",
+			jjm.Time(86_400_000).Local(), "the listing of ann fails", "too many jobs"},
+		"/clusters/farm": {"No host of this cluster is excluded."},
+	} {
+		_, text := answer(t, p, "ann", path)
+		for _, want := range all {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", path, want, text)
+			}
+		}
+		if strings.Contains(text, "wn13") != (path == "/clusters/ill") {
+			t.Errorf("%s: the excluded host of cluster ill", path)
+		}
+		if _, text = answer(t, p, "", path); strings.Contains(text, "qstat -B") || strings.Contains(text, "excluded") {
+			t.Errorf("%s shows the remedy or the excluded hosts to everybody:\n%s", path, text)
 		}
 	}
 }

@@ -8,59 +8,32 @@ import (
 	"jjm/internal/api/plain"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
-	"jjm/internal/jjm"
 )
 
 const (
-	// endingTime is the longest wait for the ends of the standard errors on a page. mostReads bounds the reads that run at
-	// the same time, including reads that no page waits for any longer.
-	endingTime = 3 * time.Second
-	mostReads  = 8
+	// errorTime is the longest wait for the ends of standard error on a page. mostReads bounds the reads that run at the
+	// same time, including reads that no page waits for any longer.
+	errorTime = 3 * time.Second
+	mostReads = 8
 )
 
-// ending is the end of the standard error of a local job.
-type ending struct {
-	Local string
-	Lines []string
-}
-
-// endings adds to the view the last lines that failed local jobs wrote to standard error. It leaves out a file that
-// cannot be read within endingTime: the file may be removed, or its file system may hang.
-func (p *Page) endings(ctx context.Context, v viewer, out *jobView) {
-	ctx, cancel := context.WithTimeout(ctx, endingTime)
+// addErrors adds the last lines of standard error: those of the examples of failures or, on the page of one local job
+// that failed or is tried again, those of this local job. It leaves out a file that cannot be read within errorTime:
+// the file may be removed, or its file system may hang.
+func (p *Page) addErrors(ctx context.Context, v viewer, out *jobView) {
+	ctx, cancel := context.WithTimeout(ctx, errorTime)
 	defer cancel()
-	for _, local := range failedOf(out) {
-		if lines := p.lastLines(ctx, v, local); len(lines) > 0 {
-			out.Endings = append(out.Endings, ending{local, lines})
-		}
+	if out.One && len(out.Shown) == 1 && plain.ShowsErrors(&out.Shown[0]) {
+		out.Errors = p.errorLines(ctx, v, out.Ref)
+	}
+	for i := range out.Evidence {
+		out.Evidence[i].Errors = p.errorLines(ctx, v, out.Evidence[i].Local)
 	}
 }
 
-// failedOf returns the ids of the local jobs on a page whose standard error is shown: the examples of the first
-// mostEvidence causes of failures, or the local job if it failed or is to be tried again.
-func failedOf(out *jobView) (ids []string) {
-	switch {
-	case out.S.Lookup.Stale:
-		return nil
-	case out.One:
-		for i := range out.Shown {
-			if l := &out.Shown[i]; l.State == jjm.Failed || l.Phase == jjm.RetryWait {
-				ids = append(ids, l.ID.String())
-			}
-		}
-		return ids
-	}
-	for _, c := range out.S.Causes {
-		if c.First != "" && len(ids) < mostEvidence {
-			ids = append(ids, c.First)
-		}
-	}
-	return ids
-}
-
-// lastLines returns the last lines of the standard error of a local job, with the rights of the reader. It returns none
-// if the file cannot be read before ctx ends, or if mostReads reads are running.
-func (p *Page) lastLines(ctx context.Context, v viewer, local string) []string {
+// errorLines returns the last lines that a local job wrote to standard error, with the rights of the reader. It returns
+// nil if the lines cannot be read before ctx ends, or if mostReads reads are running.
+func (p *Page) errorLines(ctx context.Context, v viewer, local string) []string {
 	select {
 	case p.reads <- struct{}{}:
 	default:
@@ -70,11 +43,10 @@ func (p *Page) lastLines(ctx context.Context, v viewer, local string) []string {
 	go func() {
 		defer func() { <-p.reads }()
 		var text bytes.Buffer
-		req := wire.CatRequest{One: wire.OneRef(local), CatFile: wire.CatFile{File: "stderr"}, Tail: plain.EndBytes}
-		if _, err := serve.AskFile(ctx, p.d.Verbs, wire.VerbCat(), v.Caller, req, &text); err != nil {
+		if _, err := serve.AskFile(ctx, p.d.Verbs, wire.VerbCat(), v.Caller, plain.ErrorRequest(local), &text); err != nil {
 			text.Reset() // the page is shown without these lines
 		}
-		lines <- plain.LastLines(text.String())
+		lines <- plain.ErrorLines(text.String())
 	}()
 	select {
 	case out := <-lines:

@@ -27,6 +27,7 @@ func shown() template.FuncMap {
 		"mostSorted": func() int { return mostSorted },
 		"hosts":      func(n int) string { return jjm.Count(n, "host") },
 		"jobs":       func(n int) string { return jjm.Count(n, "local job") },
+		"hostHeads":  hostHeads,
 	}
 }
 

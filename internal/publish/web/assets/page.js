@@ -9,6 +9,16 @@
   let loading = false;
   let again = false;
 
+  // tell shows a text in a place that screen readers read aloud, unless the text is there already.
+  function tell(place, text) {
+    if (place.textContent !== text) place.textContent = text;
+  }
+
+  // states returns the states that a reader is told about when they change, by what they belong to.
+  function states() {
+    return new Map([...document.querySelectorAll('[data-say]')].map(e => [e.dataset.say, e.textContent]));
+  }
+
   function color(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
@@ -44,6 +54,7 @@
   // the focus leaves it, and an open list of details stays open.
   function replace(page) {
     waiting = false;
+    const before = states();
     for (const old of document.querySelectorAll('[data-live]')) {
       const next = page.getElementById(old.id);
       if (!next || old.outerHTML === next.outerHTML) continue;
@@ -57,6 +68,8 @@
       }
       old.replaceWith(document.adoptNode(next));
     }
+    const news = [...states()].filter(([what, state]) => before.has(what) && before.get(what) !== state);
+    if (news.length > 0) tell(document.getElementById('news'), news.slice(0, 3).map(n => n.join(': ')).join('. '));
     plot();
   }
 
@@ -72,12 +85,12 @@
       if (answer.ok) {
         version = page.body.dataset.version;
         replace(page);
-        connection.textContent = '';
+        tell(connection, '');
       } else {
-        connection.textContent = page.querySelector('main p')?.textContent ?? 'The page is no longer available.';
+        tell(connection, page.querySelector('main p')?.textContent ?? 'The page is no longer available.');
       }
     } catch {
-      connection.textContent = 'The daemon does not answer: the page is not up to date.';
+      tell(connection, 'The daemon does not answer: the page is not up to date.');
     }
     loading = false;
     if (again) {
@@ -90,10 +103,10 @@
     const source = new EventSource('/live' + location.pathname + location.search);
     source.addEventListener('version', e => {
       if (e.data !== version) load();
-      else connection.textContent = '';
+      else tell(connection, '');
     });
     source.onerror = () => {
-      connection.textContent = 'Live updates are interrupted: the page may not be up to date.';
+      tell(connection, 'Live updates are interrupted: the page may not be up to date.');
       if (source.readyState !== EventSource.CLOSED) return; // the browser connects again
       source.close();
       setTimeout(listen, 30000);
