@@ -135,7 +135,7 @@ func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
 		return 0, tx.fail(err, "add %d files to dataset %s", len(files), d.Name)
 	}
 	if len(fresh) > 0 && d.Closed != 0 {
-		return 0, jjm.Errorf(jjm.Conflict, "dataset %s is closed: no file can be added", d.Name)
+		return 0, tx.refuse(jjm.Errorf(jjm.Conflict, "dataset %s is closed: no file can be added", d.Name))
 	}
 	now := jjm.At(tx.s.o.Now())
 	err = tx.insertMany("INSERT INTO files (dataset, n, lfn, size, events, first_event, checksum, boundary, added, more)",

@@ -31,7 +31,7 @@ func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Mar
 		one := Marked{Mark: m}
 		if err := tx.markOne(id, &one, actor, reason); err != nil {
 			if jjm.KindOf(err) == jjm.Gone {
-				return nil, err // a text for people, who named the file
+				return nil, tx.refuse(err) // the person who named the file reads this text
 			}
 			return nil, tx.fail(err, "mark file %.80q as %s", m.LFN, m.State)
 		}
@@ -122,7 +122,7 @@ func (tx *Tx) UnmarkFiles(id DatasetID, lfns []string) ([]Unmarked, error) {
 		one := Unmarked{LFN: lfn}
 		if err := tx.unmarkOne(id, &one); err != nil {
 			if jjm.KindOf(err) == jjm.Gone {
-				return nil, err // a text for people, who named the file
+				return nil, tx.refuse(err) // the person who named the file reads this text
 			}
 			return nil, tx.fail(err, "remove the mark of file %.80q", lfn)
 		}

@@ -208,10 +208,14 @@ func (s *Store) rollback() {
 	}
 }
 
-// fail returns the error of Store.fail. It also stores the first error of the transaction, with which the transaction
-// fails.
+// fail returns the error of Store.fail, with which the transaction fails; see refuse.
 func (tx *Tx) fail(err error, format string, a ...any) error {
-	err = tx.s.fail(err, format, a...)
+	return tx.refuse(tx.s.fail(err, format, a...))
+}
+
+// refuse returns an error unchanged. It also stores the first error of the transaction, with which the transaction
+// fails.
+func (tx *Tx) refuse(err error) error {
 	if tx.err == nil {
 		tx.err = err
 	}
