@@ -286,7 +286,7 @@ func stepMore(s wire.Step) string {
 		word string
 	}{{s.Merging, "waiting to be merged"}, {s.Counts.Running, "running"}, {s.Counts.Held, "held"},
 		{s.Counts.Failed, "failed"},
-		{s.Counts.Killed, "killed"}, {s.Counts.GivenBack, "done again by others"}} {
+		{s.Counts.Killed, "killed"}, {s.Counts.GivenBack, "given back"}} {
 		if p.n > 0 {
 			text += fmt.Sprintf(", %d %s", p.n, p.word)
 		}

@@ -161,7 +161,7 @@ func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
 			id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)))
 			w.final(20*time.Minute, id)
 			w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 6, states: map[int32]jjm.State{5: jjm.Failed}})
-			const counts = "3 of 6 local jobs done, 1 failed (exit code 3), 2 done again by others"
+			const counts = "3 of 6 local jobs done, 1 failed (exit code 3), 2 given back"
 			if got := w.lookup(id).Message; !strings.HasPrefix(got, counts) {
 				t.Errorf("message %q, want %q", got, counts)
 			}

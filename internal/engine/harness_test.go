@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -61,7 +62,9 @@ type world struct {
 	users   engine.Users
 	spool   string // the spool for gatekeepers; "" for none
 	chunk   int    // see options
-	fetch   func(context.Context, fetch.Order) (fetch.Report, error)
+	// lookEvery is the simulated time between two checks of the folders, see newWorld.
+	lookEvery time.Duration
+	fetch     func(context.Context, fetch.Order) (fetch.Report, error)
 	// skew is the difference between the engine's clock and the clock of the bubble, in nanoseconds.
 	skew atomic.Int64
 	// play returns what an attempt does when it runs; if play is nil, every attempt succeeds.
@@ -108,6 +111,8 @@ type options struct {
 	clusters func(w *world) []engine.Cluster
 	// ids, if set, wraps the store of the used ids.
 	ids func(base.IDs) base.IDs
+	// lookEvery is the time between two checks of the folders; 0 means a minute.
+	lookEvery time.Duration
 }
 
 // inWorld runs a test in a synctest bubble, in a new world whose engine runs. The bubble's clock starts at the present
@@ -147,7 +152,8 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}
-	w.config.Harvest = jjm.Duration(10 * time.Second) // each search for results costs real time
+	// Each search for results and each check of the folders costs real time.
+	w.config.Harvest, w.lookEvery = jjm.Duration(10*time.Second), cmp.Or(o.lookEvery, time.Minute)
 	if o.config != nil {
 		o.config(&w.config)
 	}
@@ -253,7 +259,8 @@ func (w *world) open() {
 		Store: w.store, Records: w.records, Types: types(), Clusters: w.clusters(w),
 		SiteFiles: engine.SiteFiles{Model: model, Callbacks: w.fetch != nil},
 		Folders: engine.Folders{Work: filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
-			SpoolDir: w.spool, DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper")},
+			SpoolDir: w.spool, DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
+			LookEvery: w.lookEvery},
 		Accounts: engine.Accounts{Caller: account, Find: find, Account: w.account, Users: w.users},
 		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, IDs: w.wrapIDs(w.ids),
 		Chunk: w.chunk, Fetch: w.fetch,

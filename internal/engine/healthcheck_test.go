@@ -143,7 +143,7 @@ func TestChecks_ShowBansToAdministratorsOnly(t *testing.T) {
 // A folder of the daemon is lost. The health checks show that new work is refused until the folder is back.
 func TestChecks_ShowThatNewWorkIsRefused(t *testing.T) {
 	t.Parallel()
-	inWorld(t, options{}, func(t *testing.T, w *world) {
+	inWorld(t, options{lookEvery: 2 * time.Second}, func(t *testing.T, w *world) {
 		w.pass(10 * time.Second)
 		w.state("space", "", health.OK, "new work is accepted")
 		records := filepath.Join(w.dir, "records")

@@ -580,6 +580,8 @@ func TestResubmit_ThatBecameImpossibleIsRefused(t *testing.T) {
 		w.open()
 		w.until(time.Hour, "refused", func() bool { return w.isOver(id) })
 		w.pass(time.Minute)
+		before.LostInputs = []wire.LostInputs{{Dataset: "raw", Count: 1, Owned: 1, Marked: true,
+			First: []wire.LostInput{{LFN: lfn(2), Lies: lfn(2)}}}}
 		if d := cmp.Diff(before, w.status(id)); d != "" {
 			t.Error(d)
 		}

@@ -3,7 +3,7 @@ package jjm
 import "fmt"
 
 // OtherCounts returns how many local jobs are in each state except completed, failures first, as the continuation of a
-// sentence: ", 2 failed, 1 running, 1 done again by others". back is the number of local jobs whose work other local
+// sentence: ", 2 failed, 1 running, 1 given back". back is the number of local jobs whose work other local
 // jobs do again; counts leaves these local jobs out.
 func OtherCounts(counts [NumStates]int, back int) (text string) {
 	for _, st := range [...]State{Failed, FailedFrozen, Killed, Held, Running, Completing, Submitted, Submitting, New} {
@@ -12,7 +12,7 @@ func OtherCounts(counts [NumStates]int, back int) (text string) {
 		}
 	}
 	if back > 0 {
-		text += fmt.Sprintf(", %d done again by others", back)
+		text += fmt.Sprintf(", %d given back", back)
 	}
 	return text
 }

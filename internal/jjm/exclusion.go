@@ -44,12 +44,6 @@ func (e Exclusion) Term() string {
 	return "until " + e.Until.Local()
 }
 
-// String returns the exclusion with its administrator, time and reason, for people: "wn13 is excluded by root since
-// 2026-03-01 12:00 CET until somebody includes it: eats jobs".
-func (e Exclusion) String() string {
-	return e.Host + " is excluded by " + e.By + " since " + e.Since.Local() + " " + e.Term() + ": " + e.Reason
-}
-
 // MaxHost is the longest name of a host in bytes, as in RFC 1035.
 const MaxHost = 253
 

@@ -102,7 +102,7 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 	case plan.Withhold:
 		return withhold(ctx, js.s, id, js.b.Chunk())
 	case plan.RollBack:
-		return rollBack(ctx, js.s, id, act.Reason)
+		return rollBack(ctx, js, id, act.Reason)
 	}
 	return nil
 }

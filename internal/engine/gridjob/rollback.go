@@ -13,8 +13,8 @@ import (
 // reason why (jjm.RollbackKeep). If the grid job has no local jobs, it is prepared again when its owner submits it
 // again; until then, the owner can inspect the contents of its work area. If it has refused local jobs, these stay and
 // are submitted again unchanged.
-func rollBack(ctx context.Context, s *state.State, id jjm.GridID, why string) error {
-	err := s.Change(ctx, "roll-back", func(c *state.Change) error {
+func rollBack(ctx context.Context, js *Jobs, id jjm.GridID, why string) error {
+	err := js.s.Change(ctx, "roll-back", func(c *state.Change) error {
 		g := c.Grid(id)
 		if g == nil || g.Kill || g.Step.Made != c.Live.Grid(id).Unsubmitted {
 			return nil
@@ -29,10 +29,11 @@ func rollBack(ctx context.Context, s *state.State, id jjm.GridID, why string) er
 	if err != nil {
 		return err
 	}
-	s.Adjust(func(a *state.Memo) {
+	js.s.Adjust(func(a *state.Memo) {
 		a.Fail(id, "")
 		a.SetCutting(id, nil)
 	})
+	js.rooms.Records.PublishNow(ctx, id) // a person has to act, also while the daemon is down
 	return nil
 }
 

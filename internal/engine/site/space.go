@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// spaceEvery is the time between two measurements of the free space.
-const spaceEvery = 2 * time.Second
+// lookEvery is the time between two measurements of the free space if Deps does not say it.
+const lookEvery = 2 * time.Second
 
 // spaceLoop checks whether store, records and work areas are still there, and measures the free space of the file
 // systems of work areas and records. If a file system hangs, the last result stays in force; no other loop waits for
@@ -34,7 +35,7 @@ func (si *Site) spaceLoop(ctx context.Context) {
 			si.noteLost(<-gone)
 			si.noteLow(low)
 		}
-		fair.Pause(ctx, spaceEvery)
+		fair.Pause(ctx, cmp.Or(si.b.Deps.LookEvery, lookEvery))
 	}
 }
 

@@ -342,7 +342,7 @@ func ended(f GridFacts) string {
 }
 
 // Summary returns the counts of local jobs for people, with the words of plain.Counts: "7 of 10 local jobs done, 2
-// failed, 1 done again by others", or "no local jobs". back is the number of local jobs whose work others do again;
+// failed, 1 given back", or "no local jobs". back is the number of local jobs whose work others do again;
 // counts leaves these local jobs out.
 func Summary(counts [jjm.NumStates]int, back int) string {
 	n := total(counts) + back

@@ -297,7 +297,7 @@ func TestSummary(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(got, "16 of 69 local jobs done, 7 failed, ") ||
-		!strings.HasSuffix(got, ", 1 new, 3 done again by others") {
+		!strings.HasSuffix(got, ", 1 new, 3 given back") {
 		t.Error(got)
 	}
 	shown := plain.Counts(&wire.Lookup{Counts: wire.CountsOf(c, 69, 0)}) // in the answers of status and wait

@@ -177,8 +177,8 @@ func TestOf(t *testing.T) {
 		"no node fits beside an excluded host": {
 			why.Facts{Local: waits("BadConstraints"), Excluded: []jjm.Exclusion{wn13}},
 			why.Cause{Code: why.Stuck, Since: 3, Until: 99, Text: "BadConstraints (squeue); cluster slurm has 1 excluded " +
-				"host: jjm exclude --list; that may be why: wn13 is excluded by root since " + wn13.Since.Local() +
-				" until somebody includes it: eats jobs", Remedy: "if it fits only excluded hosts, an administrator runs jjm " +
+				"host: jjm exclude --list; that may be why: host wn13 is excluded from cluster slurm by root " +
+				"since " + wn13.Since.Local() + " until somebody includes it: eats jobs", Remedy: "if it fits only excluded hosts, an administrator runs jjm " +
 				"include HOST; then jjm hold 17.3 and jjm release 17.3 submit it again with that host; else: no node fits " +
 				"what it asks for: change its features, cores or memory"}},
 		"other reasons beside an excluded host": {why.Facts{Local: waits("Resources"), Excluded: []jjm.Exclusion{wn13}},

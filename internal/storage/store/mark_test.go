@@ -19,9 +19,17 @@ func TestRefusals_FailTheTransaction(t *testing.T) {
 		_, err := tx.AddFiles(id, []jjm.File{{LFN: "late"}})
 		return err
 	}
+	marked := func(tx *Tx) error {
+		_, err := tx.MarkFiles(id, lost("none"), "a", "gone")
+		return err
+	}
+	unmarked := func(tx *Tx) error {
+		_, err := tx.UnmarkFiles(id, []string{"none"})
+		return err
+	}
 	for name, refused := range map[string]func(*Tx) error{
-		"a mark of an unknown file":        func(tx *Tx) error { _, err := tx.MarkFiles(id, lost("none"), "a", "gone"); return err },
-		"the end of a mark of such a file": func(tx *Tx) error { _, err := tx.UnmarkFiles(id, []string{"none"}); return err },
+		"a mark of an unknown file":        marked,
+		"the end of a mark of such a file": unmarked,
 		"a file for a closed dataset":      closed,
 	} {
 		err := s.Update(t.Context(), func(tx *Tx) error {

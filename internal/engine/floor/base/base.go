@@ -116,6 +116,9 @@ type Folders struct {
 	SpoolDir string
 	// Wrapper is the path of the program jjm-wrapper, which runs the application of an attempt on the worker.
 	Wrapper string
+	// LookEvery is the time between two checks that these folders are still there and have free space. 0 means 2 s. Tests
+	// of simulated hours use a longer time.
+	LookEvery time.Duration
 }
 
 // Accounts describes the accounts of the machine. It determines the accounts as which jobs run and files are opened.
