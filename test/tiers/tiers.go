@@ -57,13 +57,14 @@ const (
 )
 
 // endToEnd are the packages whose tests start jjm's programs, or run whole simulated sites. The tier "unit" leaves
-// them out. The packages that compute most come first: they run while the tests of real systems wait. Then comes
-// test/survival, which waits most itself, so that it does not run alone at the end.
+// them out. The packages that compute most come first: they run while the tests of real systems wait. Then come
+// test/survival and adapters/conformance, which wait most themselves, so that they do not run alone at the end.
 var endToEnd = []string{
-	"./internal/engine", "./test/daemon", "./test/survival", "./test/identity", "./test/hostile", "./test/operations",
+	"./internal/engine", "./test/daemon", "./test/survival", "./adapters/conformance", "./test/identity",
+	"./test/hostile", "./test/operations",
 	"./etc/examples/...", "./test/docs", "./test/gateclient", "./test/gatekeepers", "./test/advertise",
 	"./test/bench/...", "./internal/testkit/testbed", "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper",
-	"./internal/testkit/fakepbs", "./adapters/conformance",
+	"./internal/testkit/fakepbs",
 }
 
 // racing are the packages that run under the race detector: the packages of the daemon.
