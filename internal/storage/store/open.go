@@ -211,7 +211,7 @@ func (s *Store) identify(c *conn) (int, error) {
 			applicationID, nameOurs)
 	}
 	n := int64(len(s.steps))
-	if old, err := unreleased(c, version); err != nil {
+	if old, err := s.unreleased(c, version); err != nil {
 		return 0, err
 	} else if old {
 		return 0, jjm.Errorf(jjm.Invalid, "it was made by a jjm before 0.1.0, with schema version %d of that time, and "+
@@ -222,16 +222,6 @@ func (s *Store) identify(c *conn) (int, error) {
 			"restore the backup made before the upgrade", version, n)
 	}
 	return int(version), nil
-}
-
-// unreleased reports whether a jjm before 0.1.0 made the store. That jjm counted its schemas up to 22, and 0.1.0 began
-// again with 1. Only the old schemas 21 and 22 have the index datasets_removed, which all newer schemas have.
-func unreleased(c *conn, version int64) (bool, error) {
-	if version == 0 {
-		return false, nil
-	}
-	n, err := c.number("SELECT count(*) FROM sqlite_schema WHERE name = 'datasets_removed'", nil)
-	return version <= 22 && n == 0 || version == 21 || version == 22, err
 }
 
 func (s *Store) useWAL() error {
@@ -279,8 +269,8 @@ func (s *Store) migrateFrom(from int, text string) error {
 		return err
 	}
 	if now == int64(from) {
-		err := s.writer.script(fmt.Sprintf("%s;\nPRAGMA application_id = %d;\nPRAGMA user_version = %d", text,
-			applicationID, from+1))
+		err := s.writer.script(fmt.Sprintf("%s;\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s", text,
+			applicationID, from+1, markStep(from, text)))
 		if err != nil {
 			return err
 		}
