@@ -215,6 +215,23 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 			}
 			w.causes(id, why.Running, 1, "")
 		}},
+		"a kill whose cancels fail": {options{sim: long}, func(w *world) {
+			id := w.submit(alice, mc(2))
+			w.running(id, 2)
+			for kind, refuse := range map[jjm.Kind]bool{jjm.Busy: true, jjm.Denied: false} {
+				w.adapter.onControl.set(func(adapters.Op) error { return jjm.Errorf(kind, "no permission") })
+				w.kill(id.String() + ".1")
+				c := w.causes(id, why.Killing, 1, "its cancel has failed since ")
+				if !strings.Contains(c.Text, ": no permission; jjm repeats it by itself") ||
+					!strings.Contains(c.Remedy, "refuses the cancel") {
+					w.t.Errorf("refused as a whole: %v: %+v", refuse, c)
+				}
+			}
+			w.pass(time.Hour)
+			w.causes(id, why.Killing, 1, "its cancel has failed since ")
+			w.adapter.onControl.set(nil)
+			w.until(time.Hour, "the end", func() bool { return w.locals(id)[1].State == jjm.Killed })
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,15 @@ func remedy(cluster, diagnosis string) string {
 // remedy returns what a person can do if c does not answer. All commands show this text.
 func (c *Cluster) remedy() string { return remedy(c.Name, c.Diagnosis()) }
 
+// cancelRemedy returns what a person can do if c refuses to cancel a batch job.
+func (c *Cluster) cancelRemedy() string {
+	text := "find out why cluster " + c.Name + " refuses the cancel, or end the batch job there by hand"
+	if d := c.Diagnosis(); d != "" {
+		text += "; " + d + " shows whether the batch system runs"
+	}
+	return text
+}
+
 // silentTo returns since when and why c has answered no listing of an account, and what a person can do; the zero Cause
 // if it answers.
 func (c *Cluster) silentTo(account jjm.Owner) why.Cause {

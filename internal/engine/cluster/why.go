@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
+	"jjm/internal/engine/cluster/control"
 	"jjm/internal/engine/cluster/outage"
 	"jjm/internal/engine/cluster/share"
 	"jjm/internal/engine/floor/state"
@@ -43,7 +45,7 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 			silent[l.Cluster], excluded[l.Cluster] = c.silentTo(c.Account(g.Job.Owner)), mem.ExclusionsAt(l.Cluster, now)
 		}
 		if own != nil {
-			f.Missing, f.Unjudged = own.Missing, own.Unjudged
+			f.Missing, f.Unjudged, f.CancelErr = own.Missing, own.Unjudged, own.CancelErr
 		}
 		f.Refused, f.Silent, f.Excluded = refusedBulk(c, mem, l), silent[l.Cluster], excluded[l.Cluster]
 		if b := mem.Bulk(l.Tag); b != nil {
@@ -61,16 +63,19 @@ func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge 
 }
 
 // own returns a function that returns the facts that belong to a single local job: since when it has been missing from
-// listings, and the error that prevents its verdict. It returns nil if no local job has such facts, which is the rule.
+// listings, the error that prevents its verdict, and the error of its cancels. It returns nil if no local job has such
+// facts, which is the rule.
 func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
 	missing := map[string]map[jjm.AttemptID]outage.Absent{} // by cluster
+	uncancelled := map[jjm.AttemptID]control.Failure{}
 	for name, c := range cs.all {
 		if m := c.health.Missing(); len(m) > 0 {
 			missing[name] = m
 		}
+		maps.Copy(uncancelled, c.controller.FailedCancels())
 	}
 	unjudged := cs.ends.Trouble(now).Attempts > 0
-	if !unjudged && len(missing) == 0 {
+	if !unjudged && len(missing) == 0 && len(uncancelled) == 0 {
 		return nil
 	}
 	return func(l *jjm.LocalJob) *why.Own {
@@ -84,6 +89,9 @@ func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
 		}
 		if unjudged {
 			own.Unjudged.Text, own.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
+		}
+		if f, fails := uncancelled[l.AttemptID()]; fails {
+			own.CancelErr = why.Cause{Text: f.Text, Since: f.Since, Remedy: cs.all[l.Cluster].cancelRemedy()}
 		}
 		if own == (why.Own{}) {
 			return nil

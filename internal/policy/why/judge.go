@@ -4,8 +4,9 @@ import "jjm/internal/jjm"
 
 // Own holds the facts that belong to a single local job: see Facts.
 type Own struct {
-	Missing  jjm.Time
-	Unjudged Cause
+	Missing   jjm.Time
+	Unjudged  Cause
+	CancelErr Cause
 }
 
 // Judge finds the causes of the unfinished local jobs of one grid job at the time Now.

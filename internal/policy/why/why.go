@@ -89,6 +89,9 @@ type Facts struct {
 	Excluded []jjm.Exclusion
 	// Unjudged has a text and a time if an error prevents the verdict on the ended attempt of the local job.
 	Unjudged Cause
+	// CancelErr has the error of the last cancel of a local job that is to be killed, the time of the first error in a
+	// row, and the remedy.
+	CancelErr Cause
 }
 
 // Of returns the cause for the state of a local job.
@@ -143,6 +146,10 @@ func killing(f Facts) Cause {
 		c.Text = "cluster " + f.Local.Cluster + " answers no listing, so nobody knows whether it has ended: " +
 			f.Silent.Text
 		c.Remedy = f.Silent.Remedy
+	case f.CancelErr.Text != "":
+		c.Text = "its cancel has failed since " + f.CancelErr.Since.Local() + ": " + f.CancelErr.Text +
+			"; jjm repeats it by itself"
+		c.Remedy = f.CancelErr.Remedy
 	}
 	return c
 }

@@ -40,6 +40,9 @@ func drawn(t *rapid.T) why.Facts {
 	if rapid.Bool().Draw(t, "unjudged") {
 		f.Unjudged = why.Cause{Text: "its end cannot be stored: no space", Since: 5}
 	}
+	if f.Local.Kill && rapid.Bool().Draw(t, "cancel fails") {
+		f.CancelErr = why.Cause{Text: "no permission", Since: 5}
+	}
 	if rapid.Bool().Draw(t, "silent") {
 		f.Silent = why.Cause{Text: "connection refused", Since: 5}
 	}
@@ -66,8 +69,8 @@ func TestProperty_JudgingPilesEqualsJudgingOneByOne(t *testing.T) {
 		for n := range locals {
 			f := rapid.SampledFrom(facts).Draw(t, "as")
 			locals[n] = varied(t, *f.Local, n)
-			if f.Missing != 0 || f.Unjudged.Text != "" {
-				own[int32(n)] = &why.Own{Missing: f.Missing, Unjudged: f.Unjudged}
+			if one := (why.Own{Missing: f.Missing, Unjudged: f.Unjudged, CancelErr: f.CancelErr}); one != (why.Own{}) {
+				own[int32(n)] = &one
 			}
 		}
 		judge := why.Judge{Now: facts[0].Now, Own: func(l *jjm.LocalJob) *why.Own { return own[l.ID.N] },
@@ -125,7 +128,7 @@ func surrounded(l *jjm.LocalJob, own *why.Own, site why.Facts) why.Facts {
 	}
 	f.Gone, f.Silent = site.Gone, site.Silent
 	if own != nil {
-		f.Missing, f.Unjudged = own.Missing, own.Unjudged
+		f.Missing, f.Unjudged, f.CancelErr = own.Missing, own.Unjudged, own.CancelErr
 	}
 	if l.State == jjm.Submitting && l.Tag == "a" {
 		f.Refused = why.Cause{Code: why.SubmitFailing, Text: "refused", Since: 3}
@@ -232,6 +235,10 @@ func TestOf(t *testing.T) {
 		"a kill while running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Kill: true, Since: 6}},
 			why.Cause{Code: why.Killing, Since: 6, Text: "it ends as soon as its batch system no longer has it; " +
 				"nothing to do: jjm repeats the cancel by itself until then"}},
+		"a kill whose cancel fails": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Kill: true, Since: 6},
+			CancelErr: why.Cause{Text: "no permission", Since: 60_000, Remedy: "mend it"}},
+			why.Cause{Code: why.Killing, Since: 6, Remedy: "mend it", Text: "its cancel has failed since " +
+				jjm.Time(60_000).Local() + ": no permission; jjm repeats it by itself"}},
 	} {
 		if got := why.Of(test.f); got != test.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)

@@ -47,8 +47,9 @@ type Controller struct {
 // lastCancel is when a cancel of an attempt was last sent. If sent is false, no cancel was sent yet, and at is so far
 // in the past that the cancel is due.
 type lastCancel struct {
-	at   time.Time
-	sent bool
+	at    time.Time
+	sent  bool
+	fails Failure
 }
 
 // New returns the Controller of a batch system. look makes the cluster's next listing start soon and returns
@@ -89,17 +90,17 @@ func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]system.Jo
 	return all
 }
 
-// dueCancels are the batch jobs of one owner to cancel now. running are those that run; all others are in refs. again
-// are the attempts for which a cancel was sent before and that have not ended.
+// dueCancels are the jobs of one owner to cancel now. running are those that run; all others are in jobs. A duplicate
+// has a batch job, but no id. again are the attempts for which a cancel was sent before and that have not ended.
 type dueCancels struct {
-	refs    []adapters.Ref
-	running []adapters.Ref
+	jobs    []system.Job
+	running []system.Job
 	again   []jjm.AttemptID
 }
 
-// all returns the batch jobs in the order in which they are cancelled. Running jobs come last: if they came first, a
-// waiting job of the same list could start in the place that a cancelled running job frees.
-func (d dueCancels) all() []adapters.Ref { return slices.Concat(d.refs, d.running) }
+// all returns the jobs in the order in which they are cancelled. Running jobs come last: if they came first, a waiting
+// job of the same list could start in the place that a cancelled running job frees.
+func (d dueCancels) all() []system.Job { return slices.Concat(d.jobs, d.running) }
 
 // cancelsDue returns the batch jobs to cancel now, duplicates included, by owner, and forgets the attempts that have
 // ended. A cancel is due when it was not sent yet, or was sent before the time CancelAgain. cancelsDue leaves out
@@ -111,7 +112,11 @@ func (ct *Controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	cancels := maps.Clone(ct.cancels)
 	for owner, refs := range ct.duplicates {
 		if !ct.controls.Taken(ct.sys.Account(owner)) {
-			due[owner] = dueCancels{refs: refs}
+			jobs := make([]system.Job, len(refs))
+			for i := range refs {
+				jobs[i].Ref = refs[i]
+			}
+			due[owner] = dueCancels{jobs: jobs}
 			delete(ct.duplicates, owner)
 		}
 	}
@@ -128,10 +133,10 @@ func (ct *Controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 		// a negative gone means that the clock was set back
 		if known && !ct.controls.Taken(ct.sys.Account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) {
 			d := due[owner]
-			if l.State == jjm.Running {
-				d.running = append(d.running, ref)
+			if job := (system.Job{ID: id, Ref: ref}); l.State == jjm.Running {
+				d.running = append(d.running, job)
 			} else {
-				d.refs = append(d.refs, ref)
+				d.jobs = append(d.jobs, job)
 			}
 			if c.sent {
 				d.again = append(d.again, id)
@@ -146,17 +151,24 @@ func (ct *Controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 		delete(ct.cancels, id)
 	}
 	for _, id := range sent {
-		ct.cancels[id] = lastCancel{at: now, sent: true}
+		ct.cancels[id] = lastCancel{at: now, sent: true, fails: ct.cancels[id].fails}
 	}
 	return due
 }
 
-// cancel runs one command that cancels batch jobs of an owner. If the command fails, cancel logs the error, and the
-// control loop sends the cancels again later.
-func (ct *Controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
+// cancel runs one command that cancels jobs of an owner. If the command fails, cancel logs the error, and the control
+// loop sends the cancels again later.
+func (ct *Controller) cancel(ctx context.Context, owner jjm.Owner, jobs []system.Job) {
 	cmd, done := ct.sys.Command(ctx, ct.sys.Account(owner))
 	defer done()
+	refs := make([]adapters.Ref, len(jobs))
+	for i := range jobs {
+		refs[i] = jobs[i].Ref
+	}
 	results, err := ct.sys.Adapter.Control(cmd, ct.sys.Account(owner), adapters.Cancel, refs)
+	if ctx.Err() == nil {
+		ct.noteCancels(jobs, results, err)
+	}
 	if err == nil {
 		err = errors.Join(results...)
 	}
