@@ -61,7 +61,7 @@ func (s *suite) wrongExits(codes []int, words []string) map[int]string {
 	wrong := map[int]string{}
 	for i, r := range s.each(`exit "$1"`, words...) {
 		if problem := wrongExit(r, codes[i]); problem != "" {
-			wrong[codes[i]] = fmt.Sprintf("%s: %+v", problem, r)
+			wrong[codes[i]] = problem + ": " + tell(r)
 		}
 	}
 	return wrong

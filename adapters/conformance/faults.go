@@ -301,7 +301,7 @@ func (s *suite) cheap() {
 			s.Errorf("%s: %v", what, err)
 		}
 		if ran := sh.ran(before); len(ran) > most {
-			s.Errorf("%s: %d commands, want at most %d: %q", what, len(ran), most, ran)
+			s.Errorf("%s: %d commands, want at most %d: %s", what, len(ran), most, strings.Join(ran, "; "))
 		}
 	}
 	if p, ok := a.(adapters.Prober); ok {

@@ -59,7 +59,7 @@ func (s *suite) isThere(f adapters.Found, ids ...string) {
 	s.Helper()
 	slices.Sort(ids)
 	if got := slices.Sorted(slices.Values(f.IDs)); f.Presence != adapters.Present || !slices.Equal(got, ids) {
-		s.Errorf("found %+v, want it present with %q", f, ids)
+		s.Errorf("found %+v, want it present as %s", f, strings.Join(ids, ", "))
 	}
 }
 

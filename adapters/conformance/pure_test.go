@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"jjm/adapters"
 	"jjm/internal/jjm"
+	"jjm/internal/testkit/said"
 )
 
 func TestParseWorkerReport(t *testing.T) {
@@ -204,6 +206,26 @@ func TestOutOfMemory(t *testing.T) {
 	} {
 		if got := outOfMemory(tt.r, tt.noOOM); got != tt.want {
 			t.Errorf("%+v, no OOM %v: %v", tt.r, tt.noOOM, got)
+		}
+	}
+}
+
+// The suite reports what it found as text, and not in Go's syntax.
+func TestMessages_AreNoGoSyntax(t *testing.T) {
+	found := adapters.Found{Tag: "j7", Presence: adapters.Present, IDs: []string{"41"}}
+	o := Try(t.Context(), Check{Name: "all messages", test: func(s *suite) {
+		s.Errorf("without an answer they became %+v", adapters.Capabilities{MaxBulk: 20, MaxWalltime: time.Hour})
+		s.isThere(found, "45", "41")
+		for code, is := range s.wrongExits([]int{7}, []string{"7"}) {
+			s.Errorf("a job that exited with %d is reported wrongly, %s", code, is)
+		}
+	}}, localSystem(defects()["every exit code comes back"]["failures are OK"]))
+	if len(o.Failures) != 3 {
+		t.Errorf("%d failures", len(o.Failures))
+	}
+	for _, f := range o.Failures {
+		for _, wrong := range said.Wrong(f) {
+			t.Error(wrong)
 		}
 	}
 }

@@ -141,7 +141,8 @@ func siteDefects() map[string]func(t *testing.T) func(t TB) System {
 	seen := func(change func(v *workerReport)) func(t *testing.T) func(t TB) System {
 		return func(t *testing.T) func(t TB) System {
 			now := time.Now()
-			v := &workerReport{uid: os.Getuid(), gid: os.Getgid(), wrapper: "0", clock: now.Unix(), asked: now, told: now}
+			v := &workerReport{host: "n1", uid: os.Getuid(), gid: os.Getgid(), user: "ann", wrapper: "0", clock: now.Unix(),
+				asked: now, told: now}
 			change(v)
 			return siteSystem(t, &Site{seen: v}, nil)
 		}

@@ -44,6 +44,8 @@ func readable(args []any) []any {
 			out[i] = tellFound(v)
 		case []adapters.Found:
 			out[i] = list(v, tellFound)
+		case adapters.Capabilities:
+			out[i] = tellCapabilities(v)
 		default:
 			out[i] = arg
 		}
@@ -115,4 +117,11 @@ func tellFound(f adapters.Found) string {
 		return fmt.Sprintf("%s surely absent", f.Tag)
 	}
 	return fmt.Sprintf("%s not known yet", f.Tag)
+}
+
+// tellCapabilities returns the limits and times of a batch system as text.
+func tellCapabilities(c adapters.Capabilities) string {
+	return fmt.Sprintf("max_bulk %d, max_queued %d, slots %d, max_cores %d, max_memory_mb %d, max_walltime %s, settle %s, "+
+		"lag %s, guarantee %q", c.MaxBulk, c.MaxQueued, c.Slots, c.MaxCores, c.MaxMemoryMB, jjm.HowLong(c.MaxWalltime),
+		jjm.HowLong(c.Settle), jjm.HowLong(c.Lag), c.Guarantee)
 }

@@ -14,6 +14,7 @@ import (
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/said"
 )
 
 // toy is a batch system of three scripts that keeps jobs and never runs them. Its adapter
@@ -263,6 +264,9 @@ func wantFailure(t *testing.T, name string, open func(t TB) System) {
 	}
 	for _, f := range o.Failures {
 		t.Logf("%s", f)
+		for _, wrong := range said.Wrong(f) {
+			t.Error(wrong)
+		}
 	}
 }
 

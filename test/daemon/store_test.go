@@ -127,6 +127,8 @@ func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 		"store.db alone": {d.copied("store.db"),
 			[]string{"/store.db: it has no tables: ", "store.db-wal", "to begin with a new store, move "}},
 		"store.db alone and the records": {d.copied("store.db", "records"), []string{"it has no tables", "store.db-wal"}},
+		"the log alone": {d.copied("store.db-wal"),
+			[]string{"/store.db: it is missing, but its write-ahead log ", "to begin with a new store, move "}},
 		"no store, and the records": {d.copied("records"),
 			[]string{"knows grid jobs up to 0, but records/ holds 1:", "store.db-wal", "is given up"}},
 		"no store, and the mark": {d.copied("store.ids"),

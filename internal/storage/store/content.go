@@ -160,15 +160,18 @@ func Look(path string) (Content, error) {
 func (s *Store) look() (have Content, err error) {
 	switch err := unix.Faccessat(unix.AT_FDCWD, s.path, unix.R_OK, unix.AT_EACCESS); {
 	case errors.Is(err, fs.ErrNotExist):
-		return have, nil
+		return have, s.canBegin(false)
 	case errors.Is(err, fs.ErrPermission):
 		return have, jjm.Errorf(jjm.Denied, "it may not be read by this account: %w", err)
 	case err != nil:
 		return have, err
 	}
 	size, err := fileSize(s.path)
-	if err != nil || size == 0 {
+	if err != nil {
 		return have, err
+	}
+	if size == 0 {
+		return have, s.canBegin(true)
 	}
 	how, log := readOnly, s.hasLog()
 	if !log {

@@ -35,15 +35,54 @@ func TestOpen_RefusesAStoreWithoutItsLog(t *testing.T) {
 	}
 }
 
+// SQLite removes a write-ahead log that has no store beside it. Open and Look refuse such a log, and a store that was
+// cut off to an empty file, and leave both as they are.
+func TestOpen_RefusesALogWithoutItsStoreAndAnEmptyFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string // the ends of their names, and their contents
+		want  string
+	}{
+		"a log alone":               {map[string]string{"-wal": "all of the data"}, "it is missing, but its write-ahead log "},
+		"a log and an empty file":   {map[string]string{"-wal": "all of the data", "": ""}, "it is empty, but its write-ahead "},
+		"an empty file without log": {map[string]string{"": ""}, "it is empty: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "jjm.db")
+			for end, text := range c.files {
+				if err := os.WriteFile(path+end, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, openErr := Open(path, Options{})
+			_, lookErr := Look(path)
+			for _, err := range []error{openErr, lookErr} {
+				if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%v, want %q", err, c.want)
+				}
+			}
+			left, err := os.ReadDir(dir)
+			if err != nil || len(left) != len(c.files) {
+				t.Errorf("left %v, %v", left, err)
+			}
+			for end, text := range c.files {
+				if got, err := os.ReadFile(path + end); err != nil || string(got) != text {
+					t.Errorf("jjm.db%s has %q, %v", end, got, err)
+				}
+			}
+		})
+	}
+}
+
 // A daemon that was killed at any moment while it made its first store starts again.
 func TestOpen_GoesOnAfterAKillWhileTheStoreIsMade(t *testing.T) {
-	for name, upTo := range map[string]int{"the empty file": 1, "the note": 2, "the first page": 3, "the tables": 4} {
+	for name, upTo := range map[string]int{"the note": 1, "the empty file": 2, "the first page": 3, "the tables": 4} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "jjm.db")
 			half := &Store{path: path, steps: Options{}.schema()}
 			steps := []func() error{
+				half.noteMaking,
 				func() error { _, err := touch(path); return err },
-				func() error { return half.noteMaking(0) },
 				func() (err error) {
 					if half.writer, err = dial(path, writing); err != nil {
 						return err

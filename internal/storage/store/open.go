@@ -77,12 +77,9 @@ func (s *Store) openWriter() error {
 	if err := s.accept(); err != nil {
 		return err
 	}
-	size, err := touch(s.path)
-	if err != nil {
-		return err
-	}
 	log := s.hasLog() // before the file is opened, which makes a log
-	if err := s.noteMaking(size); err != nil {
+	size, err := s.fileOrNew()
+	if err != nil {
 		return err
 	}
 	if s.writer, err = dial(s.path, s.o.writeMode()); err != nil {
@@ -115,6 +112,23 @@ func (s *Store) openWriter() error {
 		return check(context.Background(), s.writer)
 	}
 	return nil
+}
+
+// fileOrNew returns the size of the file of the store. If there is no store, fileOrNew makes an empty file, and before
+// that a note that the store is made.
+func (s *Store) fileOrNew() (size int64, err error) {
+	size, err = fileSize(s.path)
+	exists := !errors.Is(err, fs.ErrNotExist)
+	if exists && (err != nil || size > 0) {
+		return size, err
+	}
+	if err := s.canBegin(exists); err != nil {
+		return 0, err
+	}
+	if err := s.noteMaking(); err != nil {
+		return 0, err
+	}
+	return touch(s.path)
 }
 
 // openReadOnly opens the store without a writer. It returns an error if the store cannot be read.

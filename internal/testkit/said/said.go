@@ -30,6 +30,8 @@ func rules() []rule {
 	return []rule{
 		words("a format without its value", `%!|\(MISSING\)|%[vdsqT]\b`),
 		words("a value as Go has it", `<nil>|\bmap\[|&\{|\{\[|\b0x[0-9a-f]{7,}|\[\]string`),
+		words("a struct as Go has it", `\{[A-Z]\w*:[^ ]* [A-Z]\w*:`),
+		words("a list of texts as Go has it", `\["[^"]*" "`),
 		words("no time at all", `\b0001-01-01`),
 		words("an error of Go's libraries", `\bcontext (deadline exceeded|canceled)|\bstrconv\.|\bjson: (cannot|unknown|invalid)`),
 		prose("a list as Go has it", `(^|[ :(])\[\](\s|$)|\bone of \[|[a-z]:? \[[a-z][a-z0-9.-]*( [a-z][a-z0-9.-]*)+\]`),

@@ -10,6 +10,8 @@ func TestWrong_FindsBadTexts(t *testing.T) {
 		"waits since 0001-01-01 00:00:00":                  "no time at all",
 		"failures map[early:1]":                            "a value as Go has it",
 		"held by <nil>":                                    "a value as Go has it",
+		"reported wrongly: {Tag:j7 Index:3 State:OK}":      "a struct as Go has it",
+		"want it present with [\"41\" \"45\"]":             "a list of texts as Go has it",
 		"parts %!d(string=x)":                              "a format without its value",
 		"seen for 2h0m0s":                                  "a duration as Go has it",
 		"took 1m30s":                                       "a duration as Go has it",
@@ -43,7 +45,7 @@ func TestWrong_AcceptsGoodTexts(t *testing.T) {
 		"jjm COMMAND [ARGUMENTS]\nUsage: jjm cat <ID.N> [<FILE>] [flags]\n",
 		"job 1 running: 2, 2 running; 11 files, 1 file, 0.1 seconds, grid job 1 ends\n",
 		"until 17:30; want a duration such as 30s, 5m or 2h; 2 h 5 min; job 1 files nothing",
-		"part 1 rows: 3", "[1,2]", "100% of 3%", "größe   x\nweite   y",
+		"part 1 rows: 3", "[1,2]", `[["a", "b"], ["c"]]`, "100% of 3%", "größe   x\nweite   y",
 	} {
 		if got := Wrong(text); len(got) > 0 {
 			t.Errorf("%q: %q", text, got)
