@@ -142,6 +142,13 @@ func (w *world) isRefused(id jjm.GridID) {
 	if got, want := w.words(id), "new/unsubmitted new/unsubmitted new/unsubmitted"; got != want {
 		w.t.Errorf("local jobs are %s, want %s", got, want)
 	}
+	l := w.lookup(id)
+	if l.GRAM != jjm.GRAMUnsubmitted { // decision R11
+		w.t.Errorf("the gatekeeper is told %s", l.GRAM)
+	}
+	if strings.Count(l.Message, "submission stopped") != 1 {
+		w.t.Errorf("the message does not name the refusal once: %s", l.Message)
+	}
 }
 
 // A grid job was submitted with the rollback "keep", and its cluster refused all local jobs. The grid job is registered

@@ -56,10 +56,9 @@ func attemptOf(a *store.Attempt, job *jjm.GridJob, l *jjm.LocalJob) wire.Attempt
 		out.Evidence.OwnHost = own
 	}
 	out.Started = cmp.Or(b.Started, row.Started, r.Started)
-	if row != l || row.Ended == 0 {
+	out.Ended = row.Ended
+	if row.Ended == 0 || row.Ended > a.Ended { // a local job that was killed before its next attempt ended later
 		out.Ended = cmp.Or(b.Ended, a.Ended)
-	} else {
-		out.Ended = row.Ended
 	}
 	if a.Evidence.Result == nil && b.State.Ended() && (b.Started != 0 || b.Exit != 0) {
 		out.Exit = b.Exit

@@ -234,7 +234,7 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 		Status: g.Job.Status, Counts: v.Counts, GivenBack: v.Total - sum, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Closed: g.Closed(), Reason: g.Job.Reason, Unsubmitted: g.Unsubmitted,
 	})
-	if g.Job.Stopped != "" && !g.Job.Status.Final() {
+	if g.Job.Stopped != "" && !g.Job.Status.Final() && !g.Job.Kept() { // the reason of a kept grid job includes it
 		v.Message += "; " + g.Job.Stopped
 	}
 	if g.Trouble() != "" && !g.Job.Status.Final() {

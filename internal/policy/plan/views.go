@@ -70,7 +70,7 @@ type GRAMFacts struct {
 //	paused                                                16 SUSPENDED
 //	prepared                                              2 ACTIVE: outputs are being collected
 //	closed, and all local jobs that have not ended held   16 SUSPENDED
-//	a local job ever ran, or all have ended               2 ACTIVE
+//	a local job ever ran, or all have ended               2 ACTIVE, except if all were refused, or it is registered
 //	a local job was ever submitted                        1 PENDING
 //	otherwise                                             32 UNSUBMITTED
 //
@@ -79,6 +79,8 @@ type GRAMFacts struct {
 func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	n := total(f.Counts)
 	live := n - over(f.Counts) - f.Unsubmitted
+	// a grid job all of whose local jobs were refused may become registered again, which is told as UNSUBMITTED
+	allEnded := n > f.Unsubmitted && live == 0 && f.Status != jjm.Registered
 	message = also(f.Reason, Summary(f.Counts, f.GivenBack))
 	switch f.Status {
 	case jjm.Done, jjm.Finished, jjm.Aborted:
@@ -93,7 +95,7 @@ func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	switch {
 	case f.Closed && live > 0 && live == f.Counts[jjm.Held] && f.Status != jjm.Aborting:
 		return jjm.GRAMSuspended, 0, message
-	case f.EverRan, n > 0 && live == 0 && (f.Closed || f.Status == jjm.Aborting):
+	case f.EverRan, allEnded && (f.Closed || f.Status == jjm.Aborting):
 		return jjm.GRAMActive, 0, message
 	case f.EverSubmitted:
 		return jjm.GRAMPending, 0, message

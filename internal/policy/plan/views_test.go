@@ -126,7 +126,8 @@ func TestMoreToCome_UntilNothingIsLeftToSubmit(t *testing.T) {
 
 // byJ11 computes the status a second time, from an independent reading of requirement J11 and decisions R9-R12.
 func byJ11(f plan.GRAMFacts) jjm.GRAM {
-	live := sum(f.Counts) - ended(f.Counts)
+	live := sum(f.Counts) - ended(f.Counts) - f.Unsubmitted
+	allRefused := f.Unsubmitted == sum(f.Counts)
 	noMore := f.Closed || f.Status == jjm.Aborting
 	switch {
 	case f.Status == jjm.GridFailed || f.Status == jjm.Broken:
@@ -137,7 +138,8 @@ func byJ11(f plan.GRAMFacts) jjm.GRAM {
 		return jjm.GRAMSuspended
 	case f.Closed && live > 0 && live == f.Counts[jjm.Held] && f.Status != jjm.Prepared && f.Status != jjm.Aborting:
 		return jjm.GRAMSuspended
-	case f.Status == jjm.Prepared, f.EverRan, noMore && live == 0 && sum(f.Counts) > 0:
+	case f.Status == jjm.Prepared, f.EverRan,
+		noMore && live == 0 && !allRefused && f.Status != jjm.Registered: // R11: registered..ready 32
 		return jjm.GRAMActive
 	case f.EverSubmitted:
 		return jjm.GRAMPending
@@ -147,11 +149,14 @@ func byJ11(f plan.GRAMFacts) jjm.GRAM {
 
 func TestGRAM_EverySetOfStatesWithEveryFlag(t *testing.T) {
 	for c := range subsets() {
-		for n := range jjm.NumGridStatuses << 4 {
-			f := plan.GRAMFacts{Status: jjm.GridStatus(n >> 4), Counts: c, EverSubmitted: n&1 != 0, EverRan: n&2 != 0,
+		for n := range jjm.NumGridStatuses << 5 {
+			f := plan.GRAMFacts{Status: jjm.GridStatus(n >> 5), Counts: c, EverSubmitted: n&1 != 0, EverRan: n&2 != 0,
 				Closed: n&4 != 0}
 			if n&8 != 0 {
 				f.Reason = "disk full"
+			}
+			if n&16 != 0 {
+				f.Unsubmitted = c[jjm.New]
 			}
 			state, code, message := plan.GRAM(f)
 			if want := byJ11(f); state != want {
