@@ -109,7 +109,7 @@ func (a *App) serveMetrics(ctx context.Context) {
 	if a.meter == nil {
 		return
 	}
-	a.log.Info("metrics are served", "listen", a.scrapes.Addr().String())
+	a.log.Info("metrics are served", "listen", a.config.Metrics.Listen)
 	if err := a.meter.Serve(ctx, a.scrapes, a.log); err != nil {
 		a.log.Error("metrics are no longer served before a restart", "error", err)
 	}

@@ -91,7 +91,7 @@ func (a *App) servePage(ctx context.Context) {
 	if a.page == nil {
 		return
 	}
-	a.log.Info("the web page is served", "listen", a.pages.Addr().String())
+	a.log.Info("the web page is served", "listen", a.config.Web.Listen)
 	if err := a.page.Serve(ctx, a.pages); err != nil {
 		a.log.Error("the web page is no longer served before a restart", "error", err)
 	}

@@ -27,6 +27,9 @@ func TestTooMany_BulksShrinkUntilTheyFit(t *testing.T) {
 				if !strings.Contains(all.WaitsFor, "simulated: at most") {
 					t.Errorf("waits for %q", all.WaitsFor)
 				}
+				if ends := w.engine.Counts().Attempts; len(ends) != 0 {
+					t.Errorf("ends of attempts of which none was in the batch system: %v", ends)
+				}
 				w.final(24*time.Hour, id)
 				w.verify(id, done(30))
 				w.verifyQuiet()

@@ -74,6 +74,17 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 				w.t.Errorf("since %v, 10 minutes ago since %v: want the first refusal", later.Since, c.Since)
 			}
 		}},
+		"a failure beside a learnt limit": {options{sim: adaptertest.SimConfig{MaxJobs: 4, Life: 10 * time.Hour}},
+			func(w *world) {
+				id := w.submit(alice, mc(6))
+				w.causes(id, why.Limit, 2, "simulated: at most")
+				w.sim.SetMaxJobs(0)
+				w.sim.OnSubmit(slices.Repeat([]adaptertest.Fault{adaptertest.SayBusy}, 1000)...)
+				w.pass(20 * time.Minute) // the learnt limit is not forgotten yet
+				if c := w.causes(id, why.SubmitFailing, 1, "simulated: busy"); w.site("sim").Learnt == nil {
+					w.t.Errorf("cause %+v only once the limit is forgotten", c)
+				}
+			}},
 		"a site's own limit": {options{sim: long, config: func(c *engineConfig) { c.MaxPending = 2 }}, func(w *world) {
 			id := w.submit(alice, mc(4))
 			c := w.causes(id, why.Limit, 2, "engine.max_pending")

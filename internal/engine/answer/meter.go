@@ -6,6 +6,7 @@ import (
 
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse"
 	"jjm/internal/policy/health"
 )
 
@@ -39,6 +40,9 @@ func (m *Meter) Count(c *state.Change) {
 		}
 	}
 	for _, e := range c.Ends {
+		if e.Verdict.Level == analyse.LevelSubmit && e.Verdict.Action == jjm.Retry {
+			continue // a refused bulk was taken back and is submitted again: no batch system had the attempt
+		}
 		m.happened.Attempts[health.End{Action: e.Verdict.Action, Level: e.Verdict.Level, Class: e.Verdict.Class}]++
 	}
 	for _, e := range c.Journal {

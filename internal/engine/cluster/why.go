@@ -122,7 +122,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	}
 	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.Name, b.Error), Since: b.Created,
 		Remedy: "see jjm clusters; jjm tries again by itself"}
-	if learnt, _ := c.share.Most(c.Account(b.Owner)); learnt > 0 {
+	if learnt, words := c.share.Most(c.Account(b.Owner)); learnt > 0 && words == b.Error {
 		out.Code, out.Remedy = why.Limit, why.OnRefusal(b.Error, c.namesOf(b.Owner, b.Request))
 		out.Since = c.share.LimitSince(c.Account(b.Owner))
 	}

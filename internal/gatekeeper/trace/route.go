@@ -117,7 +117,7 @@ func (d *direct) submit(ctx context.Context) (jjm.Handle, error) {
 		Key: d.t.key, Origin: &jjm.Origin{Gatekeeper: "trace"}})
 	if err != nil {
 		return "", &Fault{Tried: "submit a job", On: d.client.Socket, Text: err.Error(),
-			Remedy: "jjm health tells whether the site is well, jjm submit --explain what is wrong with a job"}
+			Remedy: "jjm health tells whether the site is well, jjm submit --dry-run FILE what is wrong with a job file"}
 	}
 	return r.Handle, nil
 }

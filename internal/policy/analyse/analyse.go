@@ -25,6 +25,7 @@ const (
 	LevelExit        = "EXIT"        // result = exit: the exit code decides
 	LevelType        = "TYPE"        // the job type's opinion decides
 	LevelIntent      = "INTENT"      // jjm wanted to end the attempt
+	LevelSubmit      = "SUBMIT"      // the batch system did not take the attempt
 )
 
 // The classes of ends that count against a limit (jjm.Verdict.Class).

@@ -17,6 +17,9 @@ func RecordCodes() []Code { return []Code{NoDaemon, Spooled} }
 // is the time at which the record was written. A record does not contain the reason why a local job is not submitted.
 func FromRecord(l *jjm.LocalJob, written jjm.Time) Cause {
 	f := Facts{Local: l, Now: written}
+	if l.IsHeld() && l.Holding.Text == "" {
+		f.Local = heldAsRecorded(l)
+	}
 	unsent := l.State == jjm.New || l.State == jjm.Submitting && l.Phase == jjm.RetryWait
 	if !unsent || l.Kill || l.IsHeld() {
 		return Of(f)
@@ -27,6 +30,15 @@ func FromRecord(l *jjm.LocalJob, written jjm.Time) Cause {
 	}
 	return Cause{Code: NoDaemon, Text: "it had not been submitted; the daemon knows what else keeps it",
 		Remedy: "start the daemon: it submits the local job then"}
+}
+
+// heldAsRecorded returns a copy of a held local job with its message as the text of the hold, because a record has no
+// other text for holds by applications and persons.
+func heldAsRecorded(l *jjm.LocalJob) *jjm.LocalJob {
+	held, holding := *l, *l.Holding
+	holding.Text = l.Message
+	held.Holding = &holding
+	return &held
 }
 
 // GridFromRecord returns the cause for the state of a grid job as a whole, as far as its record shows the cause. It

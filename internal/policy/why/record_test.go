@@ -22,6 +22,8 @@ func TestFromRecord_SaysWhatTheRecordKnows(t *testing.T) {
 		"queued":         {jjm.LocalJob{State: jjm.Submitted, Tag: "jabc"}, why.Queued},
 		"killed, unsent": {jjm.LocalJob{State: jjm.New, Kill: true}, why.Killing},
 		"held":           {held, why.HeldByApp},
+		"held, as read": {jjm.LocalJob{State: jjm.Held, Message: "no licence", Holding: &jjm.Holding{By: jjm.HeldOperator,
+			Since: 5}}, why.HeldByPerson},
 	} {
 		if got := why.FromRecord(&c.local, 1000); got.Code != c.want || got.Text == "" {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)

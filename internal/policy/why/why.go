@@ -110,7 +110,7 @@ func Of(f Facts) Cause {
 	case l.IsMerging():
 		return Cause{Code: Merging, Text: "its work is done; its outputs wait to be merged", Since: l.Ended}
 	case f.Gone:
-		return Cause{Code: ClusterGone, Text: "cluster " + l.Cluster + " has left the configuration", Since: l.Submitted,
+		return Cause{Code: ClusterGone, Text: "cluster " + l.Cluster + " has left the configuration",
 			Remedy: "put its [[cluster]] back and start the daemon again"}
 	case f.Unjudged.Text != "":
 		return Cause{Code: Collecting, Text: f.Unjudged.Text, Since: f.Unjudged.Since, Remedy: unjudged}
@@ -211,7 +211,7 @@ func inBatch(f Facts) Cause {
 		return Cause{Code: Doubtful, Text: "the answer to its submission was lost; jjm searches cluster " + l.Cluster +
 			" for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats the search by " +
 			"itself",
-			Since: f.Handed}
+			Since: cmp.Or(since(l), f.Handed)}
 	case l.State == jjm.New || l.State == jjm.Submitting:
 		return Cause{Code: Submitting, Text: "cluster " + cmp.Or(l.Cluster, "of its choice") + " is being given it",
 			Since: f.Handed, Remedy: f.Hangs}

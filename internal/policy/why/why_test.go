@@ -213,6 +213,14 @@ func TestOf(t *testing.T) {
 			why.Cause{Code: why.Doubtful, Since: 7, Text: "the answer to its submission was lost; jjm searches " +
 				"cluster slurm for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats " +
 				"the search by itself"}},
+		"a lost answer, and a search since": {why.Facts{Handed: 9, Local: &jjm.LocalJob{ID: id, State: jjm.Submitting,
+			Phase: jjm.Doubtful, Cluster: "slurm", Since: 7}},
+			why.Cause{Code: why.Doubtful, Since: 7, Text: "the answer to its submission was lost; jjm searches " +
+				"cluster slurm for it, and submits it again only when it is proven not to be there; nothing to do: jjm repeats " +
+				"the search by itself"}},
+		"a cluster that is gone": {why.Facts{Gone: true, Local: waits("Resources")},
+			why.Cause{Code: why.ClusterGone, Text: "cluster slurm has left the configuration",
+				Remedy: "put its [[cluster]] back and start the daemon again"}},
 		"a limit with a remedy": {why.Facts{Local: &jjm.LocalJob{ID: id, Since: 4}, Now: 60, Unsent: true,
 			Kept: why.Cause{Code: why.Limit, Text: "x", Since: 9, Remedy: "raise it"}},
 			why.Cause{Code: why.Limit, Text: "x", Since: 9, Remedy: "raise it"}},

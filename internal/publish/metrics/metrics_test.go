@@ -153,7 +153,7 @@ func TestScrape_ShowsFactsCountsAndEvents(t *testing.T) {
 		`jjm_grid_jobs_ended_total{status="done"} 1`,
 		`jjm_attempts_ended_total{level="exit",verdict="fail"} 4`,
 		`jjm_attempts_ended_total{level="other",verdict="other"} 4`,
-		`jjm_retries_total{class="early"} 10`,
+		`jjm_retries_total{class="early"} 11`,
 		`jjm_collected_bytes_total 12345`,
 		`jjm_cluster_up{` + name + `} 0`,
 		`jjm_cluster_breaker_open{` + name + `} 1`,

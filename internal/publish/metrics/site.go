@@ -177,7 +177,8 @@ func verdicts() []string {
 
 func levels() []string {
 	return lower(analyse.LevelGanga, analyse.LevelGrid, analyse.LevelBatch, analyse.LevelWorker,
-		analyse.LevelApplication, analyse.LevelUser, analyse.LevelExit, analyse.LevelType, analyse.LevelIntent)
+		analyse.LevelApplication, analyse.LevelUser, analyse.LevelExit, analyse.LevelType, analyse.LevelIntent,
+		analyse.LevelSubmit)
 }
 
 func classes() []string {

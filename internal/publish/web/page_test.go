@@ -105,6 +105,17 @@ func TestPage_CanBeReadAloudAndUsedByKeyboard(t *testing.T) {
 	}
 }
 
+// The number of slots of a cluster that tells none is not known, and not 0.
+func TestPage_SlotsThatAreNotKnownAreNoNumber(t *testing.T) {
+	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
+	for path, want := range map[string]string{"/clusters/farm": "<dt>Slots</dt><dd>8</dd>",
+		"/clusters/ill": "<dt>Slots</dt><dd>?</dd>", "/": `<td data-label="Slots" class="number">?</td>`} {
+		if _, text := answer(t, p, "ann", path); !strings.Contains(text, want) {
+			t.Errorf("%s lacks %s\n%s", path, want, text)
+		}
+	}
+}
+
 // A job's page has its counts, causes, evidence, hosts, resources, timeline and plot.
 func TestPage_AJobHasItsFacts(t *testing.T) {
 	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)

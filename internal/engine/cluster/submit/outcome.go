@@ -11,6 +11,7 @@ import (
 	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse"
 	"jjm/internal/policy/plan"
 	"jjm/internal/sys/run"
 )
@@ -205,7 +206,8 @@ func takeBack(ch *state.Change, b *jjm.Bulk, text string, decide func(*jjm.Local
 		}
 		l := ch.Local(m.LocalID)
 		l.Message = text
-		v := jjm.Verdict{Level: "SUBMIT", Action: jjm.Retry, Text: text, RetryArgs: l.RetryArgs, Counters: l.Counters}
+		v := jjm.Verdict{Level: analyse.LevelSubmit, Action: jjm.Retry, Text: text, RetryArgs: l.RetryArgs,
+			Counters: l.Counters}
 		if l.Kill {
 			v.Action, v.Phase = jjm.Cancel, jjm.ByPerson
 			l.Ended = ch.Now
