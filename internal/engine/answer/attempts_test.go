@@ -7,8 +7,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// An attempt keeps its end if its local job ends later without a further attempt: a person killed the local job while it
-// waited for the next attempt, or after its cluster had refused it.
+// An attempt keeps its end if its local job ends later without a further attempt: a person killed the local job while
+// it waited for the next attempt, or after its cluster had refused it.
 func TestAttempt_KeepsItsEndIfItsLocalJobIsKilledLater(t *testing.T) {
 	t.Parallel()
 	id := jjm.LocalID{Grid: 1, N: 2}

@@ -27,7 +27,7 @@ func (s *Store) beingMade() bool {
 }
 
 // canBegin returns an error of kind Conflict if a new store must not be made, because a store was there: its file is
-// empty, or its write-ahead log exists. SQLite would remove that log. exists is set if the file, which is empty, exists.
+// empty, or its write-ahead log exists. SQLite would remove that log. exists is set if the empty file exists.
 // A store that was being made when its daemon was killed can begin.
 func (s *Store) canBegin(exists bool) error {
 	switch {

@@ -42,8 +42,9 @@ func TestOpen_RefusesALogWithoutItsStoreAndAnEmptyFile(t *testing.T) {
 		files map[string]string // the ends of their names, and their contents
 		want  string
 	}{
-		"a log alone":               {map[string]string{"-wal": "all of the data"}, "it is missing, but its write-ahead log "},
-		"a log and an empty file":   {map[string]string{"-wal": "all of the data", "": ""}, "it is empty, but its write-ahead "},
+		"a log alone": {map[string]string{"-wal": "all of the data"}, "it is missing, but its write-ahead log"},
+		"a log and an empty file": {map[string]string{"-wal": "all of the data", "": ""},
+			"it is empty, but its write-ahead "},
 		"an empty file without log": {map[string]string{"": ""}, "it is empty: "},
 	} {
 		t.Run(name, func(t *testing.T) {
