@@ -86,12 +86,12 @@ func ParseCommand(field string, words []string, unit string, more ...string) (Co
 	known, t.append = append(known, more...), appended
 	var problems jjm.Problems
 	for i, word := range words {
-		pieces, err := parseWord(word, known)
-		switch at := fmt.Sprintf("%s[%d]", field, i); {
-		case err != nil:
-			problems = append(problems, jjm.Problem{Field: at, Text: err.Error()})
-		case i == 0 && word == "":
-			problems = append(problems, jjm.Problem{Field: at, Text: "is empty: the first word names the program"})
+		pieces, wrong := parseWord(word, known)
+		if i == 0 && word == "" {
+			wrong = append(wrong, "is empty: the first word names the program")
+		}
+		for _, text := range wrong {
+			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("%s[%d]", field, i), Text: text})
 		}
 		if slices.ContainsFunc(pieces, func(p piece) bool { return p.name != "" }) {
 			t.append = nil
@@ -128,15 +128,22 @@ func placeholderOf(name string, known []string) string {
 	return cmp.Or(words[name], name)
 }
 
-// parseWord splits a word at its placeholders.
-func parseWord(whole string, known []string) ([]piece, error) {
-	var pieces []piece
+// mostWrong is the largest number of wrong placeholders that are told of one word.
+const mostWrong = 20
+
+// parseWord splits a word at its placeholders. wrong has a text for each placeholder that may not be there.
+func parseWord(whole string, known []string) (pieces []piece, wrong []string) {
+	refuse := func(text string) {
+		if len(wrong) < mostWrong && !slices.Contains(wrong, text) {
+			wrong = append(wrong, text)
+		}
+	}
 	literal := ""
 	for rest := whole; ; {
 		before, after, found := strings.Cut(rest, "{")
 		literal += before
 		if !found {
-			return append(pieces, piece{text: literal}), nil
+			return append(pieces, piece{text: literal}), wrong
 		}
 		if strings.HasPrefix(after, "{") {
 			literal += "{"
@@ -146,19 +153,19 @@ func parseWord(whole string, known []string) ([]piece, error) {
 		word, next, closed := strings.Cut(after, "}")
 		name := placeholderOf(word, known)
 		if !closed || !slices.Contains(known, "{"+name+"}") {
-			if name == word && ofAScript(literal, word, known) {
-				literal += "{"
-				rest = after
-				continue
+			if name != word || !ofAScript(literal, word, known) {
+				refuse(unknownPlaceholder("{"+word+map[bool]string{true: "}"}[closed], word, known))
 			}
-			return nil, unknownPlaceholder("{"+word+map[bool]string{true: "}"}[closed], word, known)
+			literal += "{"
+			rest = after
+			continue
 		}
 		if word[0] >= 'A' && word[0] <= 'Z' {
 			literal = strings.TrimSuffix(literal, "$") // JEDI writes ${EVNT}
 		}
 		alone := literal == "" && next == "" && len(pieces) == 0
 		if isList(name) && !alone {
-			return nil, fmt.Errorf("\"%.40s\": {%s} must be a word of its own, because it becomes several words", whole, name)
+			refuse(fmt.Sprintf("\"%.40s\": {%s} must be a word of its own, because it becomes several words", whole, name))
 		}
 		pieces = append(pieces, piece{text: literal, name: name, all: alone && (isList(name) || isStream(name))})
 		literal, rest = "", next
@@ -167,28 +174,38 @@ func parseWord(whole string, known []string) ([]piece, error) {
 
 // ofAScript reports whether an opening brace belongs to a script and not to a placeholder. A brace belongs to a script
 // if the text in the braces is empty or not one word, for example { echo a; } and {print $1}, unless the text is a
-// known placeholder with blanks around it. A brace also belongs to a script if a dollar is in front of it, for example
-// in ${HOME}, and the text resembles no known placeholder.
+// known placeholder with blanks around it, or with blanks or hyphens in place of its underscores. A brace also belongs
+// to a script if a dollar is in front of it, for example in ${HOME}, and the text resembles no known placeholder.
 func ofAScript(before, word string, known []string) bool {
-	if strings.HasSuffix(before, "$") && nearest.Of("{"+word+"}", known) == "" {
+	if strings.HasSuffix(before, "$") && !nearlyKnown(word, known) {
 		return true
 	}
 	foreign := func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	}
 	return word == "" || strings.ContainsFunc(word, foreign) &&
-		!slices.Contains(known, "{"+strings.TrimSpace(word)+"}")
+		!slices.Contains(known, "{"+strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimSpace(word))+"}")
+}
+
+// nearlyKnown reports whether a word in braces resembles a known placeholder. The opening braces are not compared,
+// because they would count as letters that are right: ${ROOT} does not resemble {row}.
+func nearlyKnown(word string, known []string) bool {
+	bare := make([]string, len(known))
+	for i, placeholder := range known {
+		bare[i] = strings.TrimPrefix(placeholder, "{")
+	}
+	return nearest.Of(word+"}", bare) != ""
 }
 
 // unknownPlaceholder returns the error for an unknown placeholder. The error names the most similar known placeholder,
 // if there is one, and lists all known placeholders.
-func unknownPlaceholder(text, word string, known []string) error {
+func unknownPlaceholder(text, word string, known []string) string {
 	meant := nearest.Of("{"+word+"}", known)
 	if meant != "" {
 		meant = "did you mean " + meant + "? "
 	}
-	return fmt.Errorf("unknown placeholder \"%.40s\": %sknown are %s (an opening brace is written {{, a closing one is never doubled)", text, meant,
-		strings.Join(known, " "))
+	return fmt.Sprintf("unknown placeholder \"%.40s\": %sknown are %s (an opening brace is written {{, a closing one is "+
+		"never doubled)", text, meant, strings.Join(known, " "))
 }
 
 // Literal returns the template for a text that is not a command: nothing is appended if the text has no placeholders.

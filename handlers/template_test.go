@@ -112,6 +112,8 @@ func TestCommand_RefusesWhatItDoesNotKnow(t *testing.T) {
 		"never closed":    {"x{job", jjm.UnitRow, `unknown placeholder "{job": did you mean {job}? known`},
 		"near a variable": {"${SEED}", jjm.UnitRow, `unknown placeholder "{SEED}": did you mean {seed}? known`},
 		"blank":           {"{ job }", jjm.UnitRow, `unknown placeholder "{ job }": did you mean {job}? known`},
+		"hyphens": {"{first-event}", jjm.UnitEvent,
+			`unknown placeholder "{first-event}": did you mean {first_event}? known`},
 		"args in a word":  {"x{args}", jjm.UnitRow, `"x{args}": {args} must be a word of its own`},
 		"args and closer": {"{args}}", jjm.UnitRow, `must be a word of its own`},
 		"very long":       {"{" + strings.Repeat("x", 5000) + "}", jjm.UnitRow, `unknown placeholder "{xxxxxxxxxxxx`},
@@ -127,6 +129,34 @@ func TestCommand_RefusesWhatItDoesNotKnow(t *testing.T) {
 	if _, problems := ParseCommand("command", []string{""}, jjm.UnitRow); !strings.Contains(problems.Error(),
 		"names the program") {
 		t.Errorf("an empty program: %v", problems)
+	}
+}
+
+// Each wrong placeholder of a word is told, once.
+func TestCommand_TellsEachWrongPlaceholderOfAWord(t *testing.T) {
+	_, problems := ParseCommand("command", []string{"sh", "{file} {job} {serail} {file} x{args}"}, jjm.UnitRow)
+	var got []string
+	for _, p := range problems {
+		text, _, _ := strings.Cut(p.String(), " known are")
+		got = append(got, text)
+	}
+	want := []string{`command[1]: unknown placeholder "{file}":`,
+		`command[1]: unknown placeholder "{serail}": did you mean {serial}?`,
+		`command[1]: "{file} {job} {serail} {file} x{args}": ` +
+			`{args} must be a word of its own, because it becomes several words`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A variable of the shell is a mistake only if it is nearly a placeholder. The braces do not count for that.
+func TestCommand_LeavesVariablesOfTheShell(t *testing.T) {
+	for _, word := range []string{"${ROOT}", "${ROOTSYS}", "${first}", "${HOME}", "${DB}", "${rows[@]}"} {
+		for _, unit := range []string{jjm.UnitRow, jjm.UnitEvent} {
+			if _, problems := ParseCommand("command", []string{"sh", word}, unit); problems != nil {
+				t.Errorf("%s: %v", word, problems)
+			}
+		}
 	}
 }
 

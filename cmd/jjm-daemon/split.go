@@ -15,6 +15,7 @@ import (
 	"jjm/handlers"
 	"jjm/internal/app"
 	"jjm/internal/formats/jobfile"
+	"jjm/internal/formats/shellwords"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
 	"jjm/internal/work/catalogue"
@@ -379,7 +380,7 @@ func (p *preview) part(part *jjm.Part) error {
 	if p.json {
 		return p.object(partJSON{n, *part, cmd.Argv})
 	}
-	_, err = fmt.Fprintf(p.out, "%d: %s\n   $ %s\n", n, printable(partText(part)), printable(strings.Join(cmd.Argv, " ")))
+	_, err = fmt.Fprintf(p.out, "%d: %s\n   $ %s\n", n, printable(partText(part)), printable(shellwords.Join(cmd.Argv)))
 	return err
 }
 

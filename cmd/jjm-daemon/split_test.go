@@ -71,6 +71,15 @@ func TestSplit_PartsWithoutFiles(t *testing.T) {
 	}
 }
 
+// The command of a part is printed as a shell reads it, like that of jjm submit --dry-run.
+func TestSplit_TheCommandReadsBackInAShell(t *testing.T) {
+	const job = "type = \"script\"\n[params]\ncommand = [\"sh\", \"-c\", \"cat a >b && echo {serial}\"]\n"
+	code, out, errs := splits(t, job, nil)
+	if want := "   $ sh -c 'cat a >b && echo 1'\n"; code != exitOK || !strings.Contains(out, want) {
+		t.Errorf("exit %d %s\n%s, want %s", code, errs, out, want)
+	}
+}
+
 func TestSplit_FilesOfADataset(t *testing.T) {
 	want := `0: lumis 0-2 of a, sections 1:1-3, at here
    $ reco 1:1-3 a

@@ -13,6 +13,7 @@ import (
 	"jjm/internal/api/client"
 	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
+	"jjm/internal/formats/shellwords"
 	"jjm/internal/jjm"
 )
 
@@ -222,7 +223,7 @@ func (c *cli) planTable(parts []jjm.Part, commands [][]string) error {
 		if i < len(commands) {
 			words = commands[i]
 		}
-		rows = append(rows, []string{fmt.Sprint(i), part.Units() + whereText(&part), quoteWords(words)})
+		rows = append(rows, []string{fmt.Sprint(i), part.Units() + whereText(&part), shellwords.Join(words)})
 	}
 	return c.table(rows, "WORK", "COMMAND")
 }
@@ -276,15 +277,4 @@ func whereText(p *jjm.Part) string {
 		return ""
 	}
 	return ", on " + strings.Join(p.Input.Place.Clusters, " ")
-}
-
-// quoteWords returns the words of a command in the form in which a shell would read them.
-func quoteWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		if quoted[i] = w; w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>()*?[]{}~#!") {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

@@ -96,10 +96,3 @@ func TestOutputPath_UsesTheSuggestedNameAsANameOnly(t *testing.T) {
 		}
 	}
 }
-
-func TestQuoteWords_ReadsBackInAShell(t *testing.T) {
-	got := quoteWords([]string{"./run.sh", "a b", "", "it's", "$HOME", "--x=1"})
-	if want := `./run.sh 'a b' '' 'it'\''s' '$HOME' --x=1`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}

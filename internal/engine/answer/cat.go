@@ -12,6 +12,7 @@ import (
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/outputs"
+	"jjm/internal/formats/shellwords"
 	"jjm/internal/jjm"
 )
 
@@ -244,24 +245,8 @@ func (an *Answers) script(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob
 	}
 	maps.Copy(env, cmd.Env)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		fmt.Fprintf(&b, "export %s=%s\n", name, quote(env[name]))
+		fmt.Fprintf(&b, "export %s=%s\n", name, shellwords.Quote(env[name]))
 	}
-	words := make([]string, len(cmd.Argv))
-	for i, w := range cmd.Argv {
-		words[i] = quote(w)
-	}
-	b.WriteString(strings.Join(words, " ") + "\n")
+	b.WriteString(shellwords.Join(cmd.Argv) + "\n")
 	return b.String(), nil
-}
-
-// quote quotes s for use as one word of a shell command.
-func quote(s string) string {
-	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("-_./=:,+@%", r))
-	}) < 0
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

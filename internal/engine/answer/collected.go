@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/formats/shellwords"
 	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
@@ -60,7 +61,7 @@ func readable(ref jjm.Ref, id jjm.LocalID, name string) string {
 	if !ref.Locals {
 		return list
 	}
-	return fmt.Sprintf("jjm cat %s %s reads it, and %s", id, quote(name), list)
+	return fmt.Sprintf("jjm cat %s %s reads it, and %s", id, shellwords.Quote(name), list)
 }
 
 // catter is the signature of Answers.openFile, which opens a file of a local job.
@@ -77,7 +78,7 @@ func inWork(ctx context.Context, cat catter, caller wire.Caller, ref jjm.Ref, na
 		return ""
 	}
 	_ = f.Close() // opened only to learn whether the file exists
-	return fmt.Sprintf(" among its outputs; it is in the work folder, jjm cat %s %s", ref, quote(name))
+	return fmt.Sprintf(" among its outputs; it is in the work folder, jjm cat %s %s", ref, shellwords.Quote(name))
 }
 
 // openEntry opens the file of an entry of the tar. The error is of kind Gone if the file was removed or its length has

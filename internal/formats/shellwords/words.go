@@ -1,5 +1,5 @@
-// Package shellwords splits text that gatekeepers write for shells into words, like a shell. It runs and expands
-// nothing.
+// Package shellwords splits text that gatekeepers write for shells into words, like a shell, and writes words as such
+// text. It runs and expands nothing.
 package shellwords
 
 import (
@@ -80,4 +80,24 @@ func quoted(text string, word *strings.Builder) (int, error) {
 		}
 	}
 	return 0, errors.New("a double quote is not closed")
+}
+
+// Join returns the text that a shell splits into these words.
+func Join(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = Quote(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Quote returns the text that a shell reads as the one word.
+func Quote(word string) string {
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./=:,+@%", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, special) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

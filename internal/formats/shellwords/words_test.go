@@ -1,6 +1,7 @@
 package shellwords
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,4 +42,15 @@ func TestSplit_SplitsLikeAShell(t *testing.T) {
 			t.Fatalf("%q came back as %q, %v", words, got, err)
 		}
 	})
+}
+
+func TestJoin_ReadsBackInAShell(t *testing.T) {
+	words := []string{"./run.sh", "a b", "", "it's", "$HOME", "--x=1", "größe", "a\nb", "~"}
+	text := Join(words)
+	if want := `./run.sh 'a b' '' 'it'\''s' '$HOME' --x=1`; !strings.HasPrefix(text, want) {
+		t.Errorf("%s, want %s", text, want)
+	}
+	if got, err := Split(text); err != nil || !slices.Equal(got, words) {
+		t.Errorf("%q, %v, want %q", got, err, words)
+	}
 }

@@ -30,8 +30,7 @@ func newAlong(m *method, c *Cutting, w *Work, p *Params, r *ranges) (*alongCut, 
 		k.waiting = n
 	}
 	if l := k.findLack(); l != nil {
-		return nil, m.invalid("dataset %s has %d of the %d %s that local jobs need of it: add some, or %s", l.Dataset,
-			l.Have, l.Need, l.Unit, k.remedy(l))
+		return nil, m.invalid("%s: add some, or %s", k.lackText(l), k.remedy(l))
 	}
 	return &alongCut{r, k}, nil
 }

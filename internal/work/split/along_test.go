@@ -82,7 +82,8 @@ func TestEvents_RepeatedFilesAreAsManyForEachPart(t *testing.T) {
 	}
 	for _, attributes := range []string{"repeat,np=4", "ru,np=4"} {
 		_, _, _, err := mustGet(t, ByEvents).Cut(withAlong(20, true, 3, attributes), Limits{}, p, Carry{})
-		if err == nil || !strings.Contains(err.Error(), "need of it: add some, or say a smaller np in its attributes") {
+		if err == nil || !strings.Contains(err.Error(), "dataset d0 has 3 of the 4 files that each local job needs of it: "+
+			"add some, or say a smaller np in its attributes") {
 			t.Errorf("%s: %v", attributes, err)
 		}
 		parts, left, _, err := mustGet(t, ByEvents).Cut(withAlong(20, false, 3, attributes), Limits{}, p, Carry{})

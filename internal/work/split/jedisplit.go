@@ -60,8 +60,7 @@ func jediMethod() *method {
 		k.waitForInput(c.carry.Checkpoint)
 		k.waitForAllFiles()
 		if l := k.findLack(); l != nil {
-			return nil, m.invalid("dataset %s has %d of the %d %s that local jobs need of it: add some, %s, or set "+
-				"allow_incomplete", l.Dataset, l.Have, l.Need, l.Unit, k.remedy(l))
+			return nil, m.invalid("%s: add some, %s, or set allow_incomplete", k.lackText(l), k.remedy(l))
 		}
 		return k, nil
 	}
@@ -271,6 +270,9 @@ func (k *jediCut) findLack() *jedi.Lack {
 				sums[n].Need += have
 				continue
 			}
+			if reads := try.Secondary[n]; reads.Repeat || reads.Reusable {
+				return job.Lacks // other jobs read the same files again, so the sums would be too great
+			}
 			sums[n].Need += job.Lacks.Need
 			if all == nil {
 				all = &sums[n]
@@ -297,12 +299,26 @@ func mustSuffice(d *jedi.Dataset) bool {
 
 // remedy returns a remedy for a shortage other than more files.
 func (k *jediCut) remedy(l *jedi.Lack) string {
-	for _, d := range k.chunk.Secondary {
-		if d.Name == l.Dataset && (d.Repeat || d.Reusable) {
-			return "say a smaller np in its attributes"
-		}
+	if k.readAgain(l.Dataset) {
+		return "say a smaller np in its attributes"
 	}
 	return "say repeat or ru in its attributes"
+}
+
+// lackText returns a text that says how many files or events a dataset has, and how many are needed.
+func (k *jediCut) lackText(l *jedi.Lack) string {
+	need := "that local jobs need of it"
+	if k.readAgain(l.Dataset) {
+		need = "that each local job needs of it"
+	}
+	return fmt.Sprintf("dataset %s has %d of the %d %s %s", l.Dataset, l.Have, l.Need, l.Unit, need)
+}
+
+// readAgain reports whether several local jobs may read the same files of a secondary dataset.
+func (k *jediCut) readAgain(dataset string) bool {
+	return slices.ContainsFunc(k.chunk.Secondary, func(d *jedi.Dataset) bool {
+		return d.Name == dataset && (d.Repeat || d.Reusable)
+	})
 }
 
 // cloneChunk returns a chunk that shares the records but has its own positions.
