@@ -228,8 +228,8 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	return c.facts(rows)
 }
 
-// againText returns the command with which people run the failed or killed local jobs of a grid job again. It returns
-// "" if the grid job is not over, if no local job failed or was killed, if another grid job does their work, or if the
+// againText returns the command with which people run the failed, killed or unsubmitted local jobs of a grid job. It
+// returns "" if the grid job is not over, if it has no such local job, if another grid job does their work, or if the
 // grid job merges: a grid job that merges is not reopened for failed local jobs. If the grid job could not be prepared,
 // the command makes a new grid job, or submits the kept grid job again.
 func againText(st *wire.Status) string {
@@ -239,10 +239,14 @@ func againText(st *wire.Status) string {
 		return fmt.Sprintf("jjm submit %s submits it again, once the cause is mended", st.Lookup.ID)
 	case unprepared(st) && st.Reopening == nil:
 		return fmt.Sprintf("jjm copy %s makes a new grid job of its job file, once the cause is mended", st.Lookup.ID)
-	case !plain.Final(st.Lookup.Status) || len(st.RecoveredBy) > 0 || len(st.Steps) > 0 || n.Failed+n.Killed == 0:
+	case !plain.Final(st.Lookup.Status) || len(st.RecoveredBy) > 0 || len(st.Steps) > 0 || n.Failed+n.Killed+n.New == 0:
 		return ""
 	case ownLost(st.LostInputs):
 		return fmt.Sprintf("once the lost inputs are back, jjm resubmit %s runs again what failed", st.Lookup.ID)
+	case n.New > 0 && n.Failed == 0: // of a grid job that is over
+		return fmt.Sprintf("jjm resubmit %s submits what was never submitted, once the cause is mended", st.Lookup.ID)
+	case n.New > 0:
+		return fmt.Sprintf("jjm resubmit %s runs again what failed, and submits what was never submitted", st.Lookup.ID)
 	case n.Failed == 0:
 		return fmt.Sprintf("jjm resubmit %s --all runs again what was killed", st.Lookup.ID)
 	}

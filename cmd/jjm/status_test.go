@@ -87,6 +87,24 @@ func TestAgainText_AGridJobThatCouldNotBePrepared(t *testing.T) {
 	}
 }
 
+func TestAgainText_LocalJobsThatWereNeverSubmitted(t *testing.T) {
+	for want, counts := range map[string]wire.Counts{
+		"jjm resubmit 7 submits what was never submitted, once the cause is mended":        {Total: 4, Completed: 1, New: 3},
+		"jjm resubmit 7 runs again what failed, and submits what was never submitted":      {Total: 4, Failed: 1, New: 3},
+		"jjm resubmit 7 --all runs again what was killed":                                  {Total: 4, Killed: 4},
+		"jjm resubmit 7 runs again what failed: in the same grid job, with one tar of all": {Total: 4, Failed: 1},
+	} {
+		over := wire.Status{Lookup: wire.Lookup{ID: 7, Status: jjm.Finished.String(), Counts: counts}}
+		if got := againText(&over); got != want {
+			t.Errorf("%+v: %q, want %q", counts, got, want)
+		}
+		over.Lookup.Status = jjm.GridRunning.String()
+		if got := againText(&over); got != "" {
+			t.Errorf("%+v of a running one: %q", counts, got)
+		}
+	}
+}
+
 func TestRetries_AreShownWithTheReasonAndTheNextTime(t *testing.T) {
 	next := jjm.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	st := wire.Status{Lookup: wire.Lookup{ID: 9, Status: jjm.GridRunning.String(),

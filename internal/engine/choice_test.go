@@ -52,6 +52,9 @@ func TestSelect_FindsWhatIsLiveAndWhatIsOver(t *testing.T) {
 		w.until(time.Hour, "made", func() bool { return len(w.locals(2)) == 3 && len(w.locals(3)) == 2 })
 		where := func(f selection.Filters) wire.SelectRequest { return wire.SelectRequest{Where: f} }
 		pattern := func(refs ...string) wire.SelectRequest { return wire.SelectRequest{Refs: refs} }
+		byName := func(name string, f selection.Filters) wire.SelectRequest {
+			return wire.SelectRequest{Refs: []string{name}, Where: f}
+		}
 		to := func(command selection.Purpose, r wire.SelectRequest) wire.SelectRequest {
 			r.For = command
 			return r
@@ -65,6 +68,13 @@ func TestSelect_FindsWhatIsLiveAndWhatIsOver(t *testing.T) {
 			{admin, pattern("name:mc*"), "1 3"},
 			{alice, pattern("2.1", "name:*", "99"), "2.1 1 2 99"},
 			{alice, pattern("name:nothing"), "gone"},
+			{alice, to(selection.ToResubmit, byName("name:nothing", selection.Filters{State: "failed"})), "gone"},
+			{alice, to(selection.ToKill, byName("name:nothing", selection.Filters{State: "running"})), "gone"},
+			{alice, to(selection.ToResubmit, byName("name:mc*", selection.Filters{State: "killed"})), ""},
+			{alice, to(selection.ToKill, byName("name:mc*", selection.Filters{State: "running"})), ""},
+			{alice, to(selection.ToShow, byName("name:mc*", selection.Filters{Status: "done"})), ""},
+			{alice, to(selection.ToShow, byName("name:mc*", selection.Filters{User: "nobody"})), ""},
+			{alice, byName("name:mc-live", selection.Filters{Type: "script"}), "gone"},
 			{alice, to(selection.ToShow, where(selection.Filters{State: "failed"})), "1.1-2 1.4"},
 			{alice, to(selection.ToShow, where(selection.Filters{User: "alice"})), "1 2"},
 			{alice, to(selection.ToShow, wire.SelectRequest{Refs: []string{"1.2-9"}, Where: selection.Filters{State: "failed"}}),

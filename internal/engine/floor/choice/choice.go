@@ -142,13 +142,30 @@ func (se *search) named(ctx context.Context, p selection.Pattern, filtered bool)
 	if err != nil {
 		return err
 	}
-	if named == 0 && !filtered {
-		return jjm.Errorf(jjm.Gone, "%s: no grid job that may be seen has such a name", p)
+	if named == 0 {
+		if err := se.known(ctx, p); err != nil {
+			return err
+		}
 	}
 	for _, refs := range slices.Backward(perJob) {
 		se.add(refs)
 	}
 	return nil
+}
+
+// known returns an error of kind Gone if no grid job that the caller may see has a name that fits the pattern, whatever
+// the filters say.
+func (se *search) known(ctx context.Context, p selection.Pattern) error {
+	all, known := *se, false
+	all.filter = &selection.Filter{}
+	err := all.page(ctx, true, func(job *jjm.GridJob) error {
+		known = known || p.Name.Fits(job.Spec.Name)
+		return nil
+	})
+	if err != nil || known {
+		return err
+	}
+	return jjm.Errorf(jjm.Gone, "%s: no grid job that may be seen has such a name", p)
 }
 
 // page calls fn with the grid jobs that the caller may see and whose type, owner and status fit, newest first. It
